@@ -28,6 +28,7 @@ RESULT_FILE = "result.json"
 SELECTIONS = ("novelty", "random")  # judges need a run's reward model
 OPTIONS = ("room", "sticky")
 REPORTED_EVERY_S = 60.0
+VIDEO_SCALE = 3
 
 
 # Without this setting, a Typer group rejects options after its argument.
@@ -49,6 +50,9 @@ def explore(
     results: Annotated[
         Path | None, typer.Option(help="results file, also of other explorations; default: result.json in the folder")
     ] = None,
+    video: Annotated[
+        Path | None, typer.Option(help="write the path with the most milestones as a video (MP4)", metavar="FILE")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Explore a world from its true start and from cells found before. Milestones are only reported."""
@@ -59,13 +63,14 @@ def explore(
     folder = out or Path("runs") / f"explore-{world.replace(':', '-')}-{seed}"
     require_directory(folder)
     file = results or folder / RESULT_FILE
-    if results is not None:
-        require_writable_file(results)
+    for wanted in (results, video):
+        if wanted is not None:
+            require_writable_file(wanted)
     _read(file)
     run_config({"world": world})  # names a misspelt world in one sentence
     with locked_directory(folder, "exploration", "wait for it"), interrupt_on_signals():
         plan = _plan(world, seed, selection, options, cell, frame_skip)
-        result = _explore(folder, file, plan, steps, jobs or usable_cores())
+        result = _explore(folder, (file, video), plan, steps, jobs or usable_cores())
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
@@ -82,7 +87,10 @@ def _plan(world: str, seed: int, selection: Any, options: str, cell: int, frame_
     return ExplorationPlan(world, seed, selection, rollout=RolloutPlan(frame_skip, tiles_per_cell=cell, mix=mix))
 
 
-def _explore(folder: Path, file: Path, plan: "ExplorationPlan", steps: int, jobs: int) -> "ExplorationResult":
+def _explore(
+    folder: Path, files: tuple[Path, Path | None], plan: "ExplorationPlan", steps: int, jobs: int
+) -> "ExplorationResult":
+    """Explore, and write the files: the result, and the video if it is wanted."""
     from services.trainer.exploration.archive_file import ArchiveFile
     from services.trainer.exploration.exploration import Exploration
     from services.trainer.exploration.workers import RolloutWorkers
@@ -97,12 +105,27 @@ def _explore(folder: Path, file: Path, plan: "ExplorationPlan", steps: int, jobs
         if exploration.progress.steps < steps:
             with RolloutWorkers(jobs, plan) as workers:
                 exploration.run(workers, steps, watch.show)
-        return _save(exploration, names, file, jobs)
+        result = _save(exploration, names, files[0], jobs)
+        if files[1] is not None:
+            _film(exploration, files[1])
+        return result
     except KeyboardInterrupt:
         print_status("\nStopped. The same command continues with the last whole round.")
         raise
     finally:
         archive.close()
+
+
+def _film(exploration: "Exploration", file: Path) -> None:
+    """Write the best path as a video."""
+    from services.exporter.adapters.video import VideoFile
+
+    if not any(part.actions for part in exploration.best_path()):
+        print_status(f"{file} is not written: no path of the archive reaches a milestone yet. Explore more steps.")
+        return
+    with VideoFile(file, VIDEO_SCALE) as video:
+        video.add(exploration.pictures(), exploration.plan.rollout.frame_skip)
+    print_status(f"Wrote {file}.")
 
 
 def _read(file: Path) -> "ExplorationResults":

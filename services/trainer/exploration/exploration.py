@@ -5,21 +5,24 @@ tasks. So plan, seed and code alone decide the archive: neither the number of pr
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bramble.registration import BRAMBLE
 from services.trainer.exploration.archive_file import ArchiveFile
 from services.trainer.exploration.progress import ExplorationProgress
+from services.trainer.exploration.replay import pictures
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutPlan, RolloutTask, compress_state
 from services.trainer.games import GAMES
-from services.trainer.state_archive.archive import ArchiveEntry, PathQuality
+from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import select
 from shared.contracts.run import RestartSelection
+from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
 
@@ -82,6 +85,22 @@ class Exploration:
             self.progress.wall_s, began = self.progress.wall_s + now - began, now
             self._merge(parents, tasks, results)
             report()
+
+    def best_path(self) -> tuple[PathPart, ...]:
+        """The path with the most milestones, in the fewest steps; it has no action before the first milestone."""
+        entries = self.archive.entries
+        if not entries:
+            return ()
+        best = max(entries, key=lambda entry: (self.progress.on_path(entry.number), -entry.quality.steps))
+        return self.archive.trajectory(best)
+
+    def pictures(self) -> Iterator[NDArray[np.uint8]]:
+        """The picture after each step of the best path, uint8 (144, 160, 3) RGB."""
+        emulator = Emulator(self.plan.open_game())
+        try:
+            yield from pictures(emulator, self._start, self.best_path(), self.plan.rollout.frame_skip)
+        finally:
+            emulator.close()
 
     def _tasks(self) -> tuple[list[ArchiveEntry | None], list[RolloutTask]]:
         """The rollouts of the next round; those of the first one begin at the true start."""

@@ -50,7 +50,11 @@ class ExplorationProgress:
     @property
     def best_path(self) -> int:
         """The most milestones on the path of one entry."""
-        return max((path.bit_count() for path in self._paths.values()), default=0)
+        return max(map(self.on_path, self._paths), default=0)
+
+    def on_path(self, entry: int) -> int:
+        """The number of milestones on the path of this entry."""
+        return self._paths[entry].bit_count()
 
     def add_rollout(self, steps: int, died: bool) -> None:
         """Count one rollout."""

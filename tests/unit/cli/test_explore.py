@@ -3,10 +3,13 @@
 import json
 from pathlib import Path
 
+import av
 import pytest
 
-from cli.commands.explore import explore
+from cli.commands.explore import _plan, explore
 from cli.errors import USAGE, CliError
+from services.trainer.exploration.archive_file import ArchiveFile
+from services.trainer.exploration.exploration import Exploration
 
 
 def arguments(folder: Path, **other: object) -> dict[str, object]:
@@ -18,6 +21,7 @@ def arguments(folder: Path, **other: object) -> dict[str, object]:
         "frame_skip": 4,
         "out": folder,
         "results": None,
+        "video": None,
         "as_json": False,
         **other,
     }
@@ -37,6 +41,23 @@ def test_the_same_command_prints_the_finished_exploration_again(
     assert result["command"].startswith("zelda explore garden --seed 0 --steps ")
 
 
+def test_the_best_path_becomes_a_video_with_a_picture_for_each_step(tmp_path: Path) -> None:
+    explore(**arguments(tmp_path, steps=4_000, seed=1, video=tmp_path / "best.mp4"))  # type: ignore[arg-type]
+    plan = _plan("garden", 1, "novelty", "room", 4, 4)
+    archive = ArchiveFile(tmp_path / "archive.sqlite", {**plan.facts(), "rom": plan.open_game().digest})
+    path = Exploration(plan, b"", archive).best_path()
+    archive.close()
+    with av.open(str(tmp_path / "best.mp4")) as video:
+        shown = sum(1 for _ in video.decode(video=0))
+    assert shown == sum(len(part.actions) for part in path) > 0
+
+
+def test_without_a_milestone_there_is_no_video(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    explore(**arguments(tmp_path, video=tmp_path / "best.mp4"))  # type: ignore[arg-type]
+    assert "best.mp4 is not written: no path of the archive reaches a milestone yet." in capsys.readouterr().err
+    assert not (tmp_path / "best.mp4").exists()
+
+
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
@@ -44,6 +65,7 @@ def test_the_same_command_prints_the_finished_exploration_again(
         ({"options": "maze"}, "--options maze: choose from room, sticky"),
         ({"world": "vall"}, "did you mean vale?"),
         ({"results": Path("no/x.json")}, "for x.json does not exist: create it first"),
+        ({"video": Path("no/x.mp4")}, "for x.mp4 does not exist: create it first"),
         ({"out": Path(__file__)}, "test_explore.py is not a directory"),
     ],
 )
