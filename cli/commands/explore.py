@@ -120,11 +120,12 @@ def _film(exploration: "Exploration", file: Path) -> None:
     """Write the best path as a video."""
     from services.exporter.adapters.video import VideoFile
 
-    if not any(part.actions for part in exploration.best_path()):
+    path = exploration.best_path()
+    if not any(part.actions for part in path):
         print_status(f"{file} is not written: no path of the archive reaches a milestone yet. Explore more steps.")
         return
     with VideoFile(file, VIDEO_SCALE) as video:
-        video.add(exploration.pictures(), exploration.plan.rollout.frame_skip)
+        video.add(exploration.pictures(path), exploration.plan.rollout.frame_skip)
     print_status(f"Wrote {file}.")
 
 

@@ -198,9 +198,8 @@ def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool)
     from studies.judges.results import RULES, baseline_rows, judge_row
 
     rows: dict[str, BenchRow] = {}
-    rules = AnswersFile.load(out / RULES) if has_answers(out / RULES) else None
-    for folder in sorted(path for path in out.glob("*") if has_answers(path)):
-        kept = AnswersFile.load(folder)
+    folders = {folder: AnswersFile.load(folder) for folder in sorted(out.glob("*")) if has_answers(folder)}
+    for folder, kept in folders.items():
         if pack:
             print_status(f"Wrote {kept.pack()}.")
         compared = PairAnswers.open(folder).answers
@@ -208,7 +207,7 @@ def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool)
             rows[f"{folder.name}-pairs"] = row
         if not _answered(bank, half, kept):
             continue
-        rows[folder.name] = judge_row(bank, half, kept, rules)
+        rows[folder.name] = judge_row(bank, half, kept, folders.get(out / RULES))
         if folder.name == RULES:
             rows |= baseline_rows(bank, half, kept, accuracy)
     if not rows:

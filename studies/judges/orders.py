@@ -28,12 +28,12 @@ def share_ordered(score: Reals, better: Pairs) -> float | None:
 
 def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
     """Return `share_ordered` with a 95 % interval. `episode` (n,) numbers the episodes. None without a pair."""
-    return _mean_of_pairs(_right(score), better, episode, seed) if better.any() else None
+    return _mean_of_pairs(_right(score), better, episode, seed)
 
 
 def concordance_over(score: Reals, other: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
-    """Return how much more `score` orders rightly than `other`, on the same pairs in each resample."""
-    return _mean_of_pairs(_right(score) - _right(other), better, episode, seed) if better.any() else None
+    """Return how much larger the share ordered rightly is with `score` than with `other`, on the same pairs."""
+    return _mean_of_pairs(_right(score) - _right(other), better, episode, seed)
 
 
 def _right(score: Reals) -> Reals:
@@ -42,8 +42,10 @@ def _right(score: Reals) -> Reals:
     return right
 
 
-def _mean_of_pairs(values: Reals, better: Pairs, episode: Ints, seed: int) -> Estimate:
-    """The mean of `values` (n, n) over the pairs of `better`."""
+def _mean_of_pairs(values: Reals, better: Pairs, episode: Ints, seed: int) -> Estimate | None:
+    """The mean of `values` (n, n) over the pairs of `better`; None without a pair."""
+    if not better.any():
+        return None
     chosen = better * values
     counts = _resampled_counts(episode, seed)
     pairs = ((counts @ better.astype(np.float64)) * counts).sum(1)

@@ -21,12 +21,13 @@ class BenchRow(BaseModel):
     """The figures of one judge. An interval is value, lower and upper bound (95 %); None is not measured.
 
     `pairs_accuracy` counts pairs that differ in gain, `next_accuracy` pairs of equal gain that differ in the next three
-    segments, `auc` is for having gained anything. `over_length` is how much larger both are than those of the length of
-    the text, on the same pairs. `flip_rate` is the share of pairs ordered oppositely when the judge
-    is asked again with the lines of the totals in another order, `retest` the rank correlation of both scores. `ece` is
-    the calibration error of the probability that the reward model would learn from, after `calibration` was fitted on
-    the other half; `ece_raw` is the error before. A judge that compared `pairs` in both orders flips where the winner
-    changes with the order, and `position_preference` is its mean probability for the clip shown first, minus one half.
+    segments, `auc` is for having gained anything. `over_length` is how much larger `pairs_accuracy` and `auc` are than
+    those of the length of the text, on the same pairs. `flip_rate` is the share of pairs ordered oppositely when the
+    judge is asked again with the lines of the totals in another order, `retest` the rank correlation of both scores.
+    `ece` is the calibration error of the probability that the reward model would learn from, after `calibration` was
+    fitted on the other half; `ece_raw` is the error before. A judge that compared `pairs` in both orders flips where
+    the winner changes with the order, and `position_preference` is its mean probability for the clip shown first, minus
+    one half.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -94,11 +94,11 @@ class Exploration:
         best = max(entries, key=lambda entry: (self.progress.on_path(entry.number), -entry.quality.steps))
         return self.archive.trajectory(best)
 
-    def pictures(self) -> Iterator[NDArray[np.uint8]]:
-        """The picture after each step of the best path, uint8 (144, 160, 3) RGB."""
+    def pictures(self, path: Sequence[PathPart]) -> Iterator[NDArray[np.uint8]]:
+        """The picture after each step of a path, uint8 (144, 160, 3) RGB."""
         emulator = Emulator(self.plan.open_game())
         try:
-            yield from pictures(emulator, self._start, self.best_path(), self.plan.rollout.frame_skip)
+            yield from pictures(emulator, self._start, path, self.plan.rollout.frame_skip)
         finally:
             emulator.close()
 

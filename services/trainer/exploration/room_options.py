@@ -132,14 +132,15 @@ class RoomOptions:
         return _Sequence(self._act(target, view, floor))
 
     def _act(self, target: Target, view: GameView, floor: Mapping[int, Sequence[Tile]]) -> Iterator["Macro | _Held"]:
-        """Walk beside a solid target, where the hero can stand, turn to it, and try one thing."""
+        """Try one thing on a solid target: push it onto another tile, or walk beside it, turn to it and act."""
         mix, standable = self._mix, {tile for tiles in floor.values() for tile in tiles}
         owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
         item = mix.item if owned else 0.0
         ways = (mix.push, "push"), (mix.press, "press"), (item, "item"), (mix.push_onto, "push_onto")
         way = self._choose(ways)
         if way == "push_onto":
-            yield from self._pushes(target.tile, view.standing, floor)
+            goal = self._floor_tile(floor)
+            yield from pushes_between(target.tile, goal, view.standing, standable)
             return
         column, row = target.tile
         sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]
@@ -159,11 +160,10 @@ class RoomOptions:
             yield _Held(A, PRESSES)
             yield _Held(B, PRESSES)
 
-    def _pushes(self, block: Tile, hero: Tile, floor: Mapping[int, Sequence[Tile]]) -> Iterator[Macro]:
-        """Push it onto a tile where the hero could stand, of each kind as often as of any other."""
+    def _floor_tile(self, floor: Mapping[int, Sequence[Tile]]) -> Tile:
+        """Draw a tile where the hero can stand, of each kind as often as of any other."""
         tiles = self._choose(tuple((1.0, tiles) for tiles in floor.values() if tiles))
-        goal = tiles[int(self._rng.integers(len(tiles)))]
-        yield from pushes_between(block, goal, hero, {tile for tiles in floor.values() for tile in tiles})
+        return tiles[int(self._rng.integers(len(tiles)))]
 
 
 @dataclass(slots=True)
