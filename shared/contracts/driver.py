@@ -8,7 +8,7 @@ from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, EpisodeId, RunId
 
-DriverState = Literal["starting", "idle", "training", "evaluating", "ended"]
+DriverState = Literal["starting", "idle", "exploring", "training", "evaluating", "ended"]
 EVALUATION_S: Final = "evaluation_s"
 """Metric of a finished epoch: the seconds that its evaluation took."""
 
@@ -77,6 +77,7 @@ class DriverHeartbeat(Contract):
     steps_per_s: float | None = Field(None, ge=0)
     state: DriverState = Field("training", description="earlier versions do not name it")
     evaluated: float = Field(0, ge=0, le=1, description="share of the evaluation that is done")
+    explored: float = Field(0, ge=0, le=1, description="share of the exploration before the first epoch that is done")
     assistance: Assistance | None = Field(None, description="of this epoch so far; null where nothing helps")
     time: AwareDatetime
 

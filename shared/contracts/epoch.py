@@ -92,6 +92,19 @@ class ArchiveDemonstrations(Contract):
     backward: BackwardStage | None = Field(None, description="the backward curriculum; None: it has no goal")
 
 
+class ExploredArchive(Contract):
+    """What the exploration before the first epoch found. Created once: a repeated epoch begins with the same."""
+
+    run: RunId
+    steps: int = Field(ge=0, description="steps of the exploration")
+    seconds: float = Field(ge=0, description="wall time of the driver that ended it")
+    cells: int = Field(ge=0, description="cells of the exploration's own archive")
+    path_steps: int = Field(ge=0, description="steps of the path that begins the run's archive")
+    archive: ArchiveRef
+    demonstrations: ArchiveDemonstrations | None = Field(None, description="what the first epoch learns from the path")
+    created: AwareDatetime
+
+
 class EpochStart(Contract):
     """Commit object of `rm.ready`. Created once per epoch: a second coordinator cannot order it twice."""
 

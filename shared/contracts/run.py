@@ -129,6 +129,13 @@ class RestartsConfig(Contract):
         description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "
         "archive's most valuable cell, until the policy reaches it from the true start",
     )
+    explore: int = Field(
+        0,
+        ge=0,
+        le=1_000_000_000,
+        description="steps of an exploration without a network before the first epoch, whose best path begins the "
+        "archive; 0: none",
+    )
     selection: RestartSelection = Field(
         "novelty",
         description="which states: `novelty` prefers those seldom visited, `judges` those that the reward model values "
@@ -287,12 +294,24 @@ class RunConfig(Contract):
             self._can_imitate()
         if self.memory != "none":
             self._can_remember()
+        self._can_restart()
+        self._can_start()
+        return self
+
+    def _can_restart(self) -> None:
         if self.restarts.mode == "backward" and not self.restarts.share:
             raise ValueError(
                 "restarts.mode backward needs restarts.share above 0: the share of episodes on the way back"
             )
-        self._can_start()
-        return self
+        if not self.restarts.explore:
+            return
+        if not self.keeps_archive:
+            raise ValueError(
+                "restarts.explore begins an archive that this run does not keep: set restarts.share or "
+                "imitation.source archive"
+            )
+        if self.actions != "actions/v2":
+            raise ValueError("restarts.explore needs actions/v2, by which exploration presses buttons")
 
     def _can_start(self) -> None:
         total = sum(self.starts.values())

@@ -250,6 +250,16 @@ def archive_pack(run: RunId, epoch: int, digest: str) -> str:
     return f"{run_prefix(run)}archive/epoch_{epoch}_{digest[:16]}.zip"
 
 
+def explored_archive(run: RunId) -> str:
+    """What the exploration before the first epoch found, created once."""
+    return f"{run_prefix(run)}archive/explored.json"
+
+
+def exploration(run: RunId) -> str:
+    """The database of an exploration that has not ended."""
+    return f"{run_prefix(run)}archive/exploration.sqlite"
+
+
 def trajectory(run: RunId, entry: int, digest: str) -> str:
     """A trajectory of the run's archive of states; the content has this SHA-256."""
     return f"{run_prefix(run)}archive/trajectory_{entry}_{digest[:16]}.zip"

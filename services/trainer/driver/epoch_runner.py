@@ -10,6 +10,7 @@ from services.trainer.documents import CheckpointPointer
 from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation, step_limit
+from services.trainer.driver.first_exploration import FirstExploration
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.saved_starts import saved_starts
 from services.trainer.driver.session import TrainingSession
@@ -45,6 +46,7 @@ class EpochRunner:
         self.last_checkpoint: str | None = None
         self._trajectories = ArchiveTrajectories(driver_store, lambda: TrajectoryPlayer(session.config.environment()))
         self._restarts = EpochRestarts(driver_store, self._trajectories)
+        self._exploration = FirstExploration(driver_store, heartbeat, self._restarts, session.config)
         self._clock, self._evaluation_limit = clock, evaluation_limit
 
     def close(self) -> None:
@@ -55,6 +57,10 @@ class EpochRunner:
 
     def run(self, order: EpochStart) -> None:
         """Execute the order. The record is committed unless the epoch was cut short."""
+        completed = self._exploration.complete(order)
+        if completed is None:
+            return
+        order = completed
         self._begin(order)
         pointer = self._train(order)
         complete = self.session.steps >= order.config.epoch_steps

@@ -37,6 +37,7 @@ class DriverProgress:
     steps_per_s: float | None = None
     segments: int = 0
     evaluated: float = 0.0
+    explored: float = 0.0
     assistance: Assistance | None = None
 
 
@@ -122,5 +123,6 @@ class HeartbeatThread:
             epoch_steps=progress.epoch_steps,
             segments=progress.segments,
             evaluated=progress.evaluated,
+            explored=progress.explored,
             assistance=progress.assistance,
         )

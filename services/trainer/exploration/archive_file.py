@@ -1,4 +1,4 @@
-"""A state archive on disk: one SQLite file, written once a round in one transaction.
+"""A state archive as one SQLite database, in a file or in memory, written once a round in one transaction.
 
 A killed exploration continues with the last whole round. The states of replaced entries are dropped, their actions are
 kept, because the paths of later entries go through them.
@@ -18,6 +18,7 @@ from services.trainer.state_archive.cell import ArchiveCell, parse_cell
 from shared.errors import ContractError, DigestMismatch, Permanent
 from shared.game.recording.segment import unpack_state
 
+IN_MEMORY: Final = ":memory:"
 SCHEMA: Final = """
 create table if not exists facts (name text primary key, value text not null);
 create table if not exists entries (
@@ -37,13 +38,18 @@ class StoredState:
 
 
 class ArchiveFile:
-    """The file of one exploration. `plan` is what must be equal to continue it."""
+    """The database of one exploration. `plan` is what must be equal to continue it."""
 
-    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
-        """Open or create the file. Raises Permanent if it belongs to another plan or is no archive."""
+    def __init__(self, path: Path | str, plan: Mapping[str, Any], content: bytes | None = None) -> None:
+        """Open or create the file. Raises Permanent if it belongs to another plan or is no archive.
+
+        With the path IN_MEMORY it continues `content`, which `content()` of another one returned.
+        """
         self._path = path
         self._database = sqlite3.connect(path, isolation_level=None)
         try:
+            if content is not None:
+                self._database.deserialize(content)
             self._database.executescript(SCHEMA)
             self._database.execute("pragma journal_mode=wal")
             found = self.fact("plan")
@@ -55,6 +61,10 @@ class ArchiveFile:
         elif found != wanted:
             different = ", ".join(sorted(name for name in wanted if wanted[name] != found.get(name)))
             raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
+
+    def content(self) -> bytes:
+        """The whole database, to be continued elsewhere."""
+        return self._database.serialize()
 
     def fact(self, name: str) -> Any:
         """A fact as data; None if it was never set."""

@@ -41,14 +41,17 @@ class ExplorationPlan:
     rollouts: int = 64
     """Rollouts of a round at most. More keep more processes busy, but see what others found later."""
     rollout: RolloutPlan = field(default_factory=RolloutPlan)
+    game: str = BRAMBLE
+    request: GameRequest | None = None
+    """What a run says about its game; None: Bramble's world at normal difficulty."""
 
     def facts(self) -> dict[str, Any]:
-        """The plan as data."""
-        return asdict(self)
+        """The plan as data. The digest of the ROM stands for the game: files lie elsewhere on another machine."""
+        return {name: value for name, value in asdict(self).items() if name not in ("game", "request")}
 
     def open_game(self) -> Game:
         """Open the game."""
-        return GAMES.open(BRAMBLE, GameRequest(self.world))
+        return GAMES.open(self.game, self.request or GameRequest(self.world))
 
 
 Known = Mapping[ArchiveCell, PathQuality]
@@ -75,10 +78,16 @@ class Exploration:
             self.progress.reach(entry, milestones[entry.number])
         self._news: dict[ArchiveCell, PathQuality] = {entry.cell: entry.quality for entry in self.archive.best()}
 
-    def run(self, runner: RolloutRunner, steps: int, report: Callable[[], None]) -> None:
-        """Play rounds until `steps` are spent; report after each."""
+    def run(
+        self,
+        runner: RolloutRunner,
+        steps: int,
+        report: Callable[[], None],
+        ends: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Play rounds until `steps` are spent, or until `ends` after a round; report after each."""
         began = time.monotonic()
-        while self.progress.steps < steps:
+        while self.progress.steps < steps and not ends():
             parents, tasks = self._tasks()
             results = runner.play(tasks, self._news)
             now = time.monotonic()

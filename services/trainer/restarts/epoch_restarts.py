@@ -8,7 +8,7 @@ import structlog
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
-from services.trainer.restarts.pack import write_pack
+from services.trainer.restarts.pack import ArchivePack, write_pack
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive, score_by
 from services.trainer.restarts.trajectories import ArchiveTrajectories
@@ -47,6 +47,13 @@ class EpochRestarts:
         self._backward = BackwardCurriculum(trajectories)
         self._archive = RunArchive()
         self._score: Score | None = None  # by the order's reward model, where restarts are selected by judges
+
+    def begin(self, order: EpochStart, pack: ArchivePack) -> tuple[ArchiveRef, ArchiveDemonstrations | None]:
+        """Begin the archive of a run with a first pack; return it, and what the first epoch learns from it."""
+        reference = self._store.save_archive(write_pack(pack), order.epoch)
+        self._archive = RunArchive()
+        self._archive.append(reference, pack)
+        return reference, self.demonstrate(order, ())
 
     def plan(self, order: EpochStart, model: bytes | None) -> RestartPlan | None:
         """The order's restarts; None if the run keeps no archive. `model` is the reward model that the order names.

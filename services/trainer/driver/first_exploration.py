@@ -1,0 +1,137 @@
+"""The exploration without a network with which a run may begin (`restarts.explore`), before its first epoch.
+
+The path that achieved most begins the run's archive of states: the first epoch is trained as if its order had pinned
+that archive. Seed and settings decide the exploration, so that a repeated one finds the same. Its database is stored
+at intervals, and another driver continues it.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
+from services.trainer.exploration.exploration import Exploration, ExplorationPlan
+from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan
+from services.trainer.exploration.workers import RolloutWorkers
+from services.trainer.restarts.epoch_restarts import EpochRestarts
+from services.trainer.restarts.explored_path import pack_of_path
+from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.goal import next_goal
+from shared.contracts.epoch import EpochStart, ExploredArchive
+from shared.errors import Permanent
+from shared.game.emulator.start import true_start
+from shared.game.games.registry import GameRequest
+from shared.process.cores import usable_cores
+
+log = structlog.get_logger(__name__)
+
+STORED_EVERY_S = 60.0  # a crash repeats at most this much exploration
+
+
+class FirstExploration:
+    """Explores for one run, once."""
+
+    def __init__(
+        self,
+        driver_store: DriverStore,
+        heartbeat: HeartbeatThread,
+        restarts: EpochRestarts,
+        config: TrainingSessionConfig,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._driver_store, self._heartbeat, self._restarts = driver_store, heartbeat, restarts
+        self._config, self._clock = config, clock
+
+    def complete(self, order: EpochStart) -> EpochStart | None:
+        """The order of a first epoch with the archive that exploration found; any other order as it is.
+
+        None if there was a reason to exit before the exploration ended.
+        """
+        if order.epoch or not (order.config.restarts.explore and order.config.keeps_archive):
+            return order
+        explored = self._driver_store.read_explored() or self._explore(order)
+        if explored is None:
+            return None
+        return order.model_copy(update={"archive": explored.archive, "demonstrations": explored.demonstrations})
+
+    def _explore(self, order: EpochStart) -> ExploredArchive | None:
+        began = self._clock()
+        plan = exploration_plan(self._config)
+        file = self._continued(plan)
+        try:
+            exploration = Exploration(plan, true_start(plan.open_game()).state, file)
+            self._play(exploration, file, order.config.restarts.explore)
+            path = self._best_path(exploration)
+        finally:
+            file.close()
+        if path is None:
+            return None
+        pack = pack_of_path(self._config.environment(), path, order.config.restarts.cell)
+        archive, demonstrations = self._restarts.begin(order, pack)
+        explored = ExploredArchive(
+            run=order.run,
+            steps=exploration.progress.steps,
+            seconds=self._clock() - began,
+            cells=len(exploration.archive),
+            path_steps=sum(len(part.actions) for part in path),
+            archive=archive,
+            demonstrations=demonstrations,
+            created=datetime.now(UTC),
+        )
+        log.info("explored", steps=explored.steps, cells=explored.cells, path_steps=explored.path_steps)
+        return self._driver_store.commit_explored(explored)
+
+    def _continued(self, plan: ExplorationPlan) -> ArchiveFile:
+        """The exploration's database: what an earlier driver stored, or a new one."""
+        facts = {**plan.facts(), "rom": plan.open_game().digest}
+        stored = self._driver_store.read_exploration()
+        try:
+            return ArchiveFile(IN_MEMORY, facts, stored)
+        except Permanent as error:
+            log.warning("stored exploration unreadable: it begins again", error=str(error))
+            return ArchiveFile(IN_MEMORY, facts)
+
+    def _play(self, exploration: Exploration, file: ArchiveFile, steps: int) -> None:
+        """Explore up to `steps`, or to a reason to exit."""
+        progress, stored_at = exploration.progress, self._clock()
+
+        def report() -> None:
+            nonlocal stored_at
+            speed = progress.steps / max(progress.wall_s, 1e-9)
+            self._heartbeat.update(explored=min(1.0, progress.steps / steps), steps_per_s=speed)
+            ended = progress.steps >= steps or self._heartbeat.exit_reason is not None
+            if ended or self._clock() - stored_at >= STORED_EVERY_S:
+                self._driver_store.save_exploration(file.content())
+                stored_at = self._clock()
+                log.info("exploring", steps=progress.steps, cells=len(exploration.archive))
+
+        self._heartbeat.update(state="exploring", explored=min(1.0, progress.steps / steps))
+        with RolloutWorkers(usable_cores(), exploration.plan) as workers:
+            exploration.run(workers, steps, report, lambda: self._heartbeat.exit_reason is not None)
+
+    def _best_path(self, exploration: Exploration) -> tuple[PathPart, ...] | None:
+        """The path to the cell that achieved most; milestones decide nothing. None if exploration was cut short."""
+        if exploration.progress.steps < self._config.run.restarts.explore:
+            return None
+        best = next_goal(exploration.archive, None, None)
+        return () if best is None else exploration.archive.trajectory(best)
+
+
+def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:
+    """How a run is explored: its own game and length of a step, and options that read the room."""
+    run = config.run
+    # Cells of the run's size lie within wide ones, so that each part of a path ends in an entry of both archives.
+    cell = WIDE_CELL if WIDE_CELL % run.restarts.cell == 0 else run.restarts.cell
+    request = GameRequest(run.world, run.difficulty, run.seed, rom=config.rom, start=config.start_state)
+    return ExplorationPlan(
+        run.world,
+        run.seed,
+        rollout=RolloutPlan(run.frame_skip, tiles_per_cell=cell),
+        game=run.game,
+        request=request,
+    )
