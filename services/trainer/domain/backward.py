@@ -22,9 +22,11 @@ LENGTHS: Final = 2  # an episode may take so many times as long as the rest of t
 def start_points(begin: int, config: RestartsConfig) -> list[int]:
     """The steps of the demonstration at which episodes begin, latest first; 0 is the true start.
 
-    From `begin` on the policy reaches the goal. The points lie before it, `stride` steps apart.
+    From `begin` on the policy reaches the goal. The points before it lie close together and then ever farther apart,
+    up to `window` strides before it: a policy that knows little reaches it from near, one that knows much from afar.
     """
-    points = [max(0, begin - config.stride * number) for number in range(1, config.window + 1)]
+    numbers = range(1, config.window + 1)
+    points = [max(0, begin - max(number, config.stride * number**2 // config.window)) for number in numbers]
     return list(dict.fromkeys(points))
 
 

@@ -91,13 +91,15 @@ class EpochRestarts:
         """Choose what the next epoch learns from the archive after this one, which played these episodes."""
         config, stage = order.config, None
         imitated: list[TrajectoryRef] = []
-        if config.imitation.of_archive:
+        if config.restarts.backward:
+            stage = self._backward.next_stage(stage_of(order), config.restarts, summaries, self._archive, self._score)
+        if config.imitation.of_archive and stage is not None:
+            imitated = [stage.trajectory]  # the demonstration on which episodes begin
+        elif config.imitation.of_archive:
             seed = (config.seed, order.epoch)
             selection = config.restarts.selection
             entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
             imitated = self._trajectories.save(self._archive, entries)
-        if config.restarts.backward:
-            stage = self._backward.next_stage(stage_of(order), config.restarts, summaries, self._archive, self._score)
         return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
 
     def figures(self) -> dict[str, float]:
