@@ -56,7 +56,7 @@ from studies.whole_file import write_whole
 
 CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
 
-RESTARTED_SHARE = 0.5
+RESTARTED_SHARE = 0.5  # unless the study sets another one
 
 
 def trial_config(plan: StudyPlan, trial: Trial) -> RunConfig:
@@ -87,13 +87,14 @@ def _assistance(arm: Arm, run: RunConfig) -> dict[str, Any]:
 def _techniques(arm: Arm, run: RunConfig) -> dict[str, Any]:
     """What the policy sees and learns from beside its own play from the true start."""
     changes: dict[str, Any] = {}
+    share = run.restarts.share or RESTARTED_SHARE
     if arm.imitation != "none":
         changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation, "source": arm.source})
     if arm.backward:
-        backward = {"share": RESTARTED_SHARE, "mode": "backward", "selection": "judges"}
+        backward = {"share": share, "mode": "backward", "selection": "judges"}
         changes["restarts"] = run.restarts.model_copy(update=backward)
     if arm.restarts != "none":
-        drawn = {"share": RESTARTED_SHARE, "selection": arm.restarts}
+        drawn = {"share": share, "selection": arm.restarts}
         changes["restarts"] = run.restarts.model_copy(update=drawn)
     if arm.memory:
         changes["memory"] = "gru/v1"
