@@ -11,7 +11,7 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
-from services.trainer.state_archive.cell_watch import CellWatch
+from services.trainer.state_archive.cell_watch import CellWatch, GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal
 from shared.contracts.base import sha256
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -64,7 +64,7 @@ class CellCollector:
     ) -> None:
         """`known` is the quality of the best path into each cell of the archive; `goal` that of a curriculum."""
         self._known, self._starts, self.goal = known, starts, goal
-        self._at_goal = [False] * environments
+        self._goals = [GoalWatch(goal) for _ in range(environments)]
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
@@ -77,11 +77,10 @@ class CellCollector:
         """Look at the present state of an environment's game."""
         if session.episode.number != self._episodes[env]:
             self._begin(env, session.episode.number)
+        self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
             return
-        if self.goal is not None and self.goal.reached_in(cell):
-            self._at_goal[env] = True
         if cell not in self._seen[env]:
             self._seen[env].add(cell)
             self._visits[cell] += 1
@@ -94,7 +93,7 @@ class CellCollector:
 
     def reached_goal(self, env: int) -> bool:
         """Whether the present episode of an environment has reached the goal."""
-        return self._at_goal[env]
+        return self._goals[env].reached
 
     def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
         """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
@@ -105,7 +104,7 @@ class CellCollector:
     def _begin(self, env: int, episode: int) -> None:
         self._episodes[env] = episode
         self._seen[env] = set()
-        self._at_goal[env] = False
+        self._goals[env] = GoalWatch(self.goal)
         self._watches[env] = CellWatch(self._tiles)
 
 

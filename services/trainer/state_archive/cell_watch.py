@@ -1,6 +1,7 @@
 """Follows one episode through the cells of the state archive."""
 
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell, cell_of, coarse_tile, may_restart
+from services.trainer.state_archive.goal import ArchiveGoal
 from shared.game.decoding.state import GameState, Scene
 from shared.game.observation.counters import EpisodeCounters
 
@@ -22,3 +23,18 @@ class CellWatch:
             return None
         self._tile, self._scene, self._packed = tile, state.scene, packed
         return cell_of(state, counters.values, self._tiles)
+
+
+class GoalWatch:
+    """Notes when one episode reaches a goal, also without control: what ends the game leaves none."""
+
+    def __init__(self, goal: ArchiveGoal | None) -> None:
+        self._goal, self.reached = goal, False
+        self._room, self._packed = (-1, -1), b""
+
+    def look(self, state: GameState, counters: EpisodeCounters) -> None:
+        """Look at the present state. In the same room with the same counters a look costs a comparison."""
+        if self._goal is None or self.reached or (state.key == self._room and counters.packed is self._packed):
+            return
+        self._room, self._packed = state.key, counters.packed
+        self.reached = self._goal.reached_in(cell_of(state, counters.values))

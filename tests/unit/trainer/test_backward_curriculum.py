@@ -30,9 +30,9 @@ BACKWARD = RestartsConfig(share=0.5, mode="backward", stride=10, window=3, thres
 STAGE = BackwardStage(trajectory=TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64)), begin=40)
 
 
-def test_starts_lie_one_stride_apart_and_end_at_the_true_start() -> None:
-    assert start_points(60, BACKWARD) == [50, 40, 30]
-    assert start_points(15, BACKWARD) == [5, 0]
+def test_starts_lie_close_to_the_goal_and_then_ever_farther_to_the_true_start() -> None:
+    assert start_points(60, BACKWARD) == [57, 47, 30]
+    assert start_points(15, BACKWARD) == [12, 2, 0]
     slots = point_slots([50, 40, 30], 0.5)
     assert (len(slots), slots.count(50), slots.count(30), slots.count(0)) == (100, 17, 16, 50)
     assert point_slots([], 0.5) == [0] * 100
