@@ -16,7 +16,8 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.cell import ArchiveCell, cell_of
+from services.trainer.state_archive.cell_watch import GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
 from shared.contracts.ids import Digest
@@ -88,7 +89,7 @@ def test_the_stage_moves_back_epoch_by_epoch_until_the_true_start() -> None:
         stage = moved
         begins.append(stage.begin)
         assert curriculum.figures["restarts/backward_begin"] == stage.begin
-    assert begins == [40, 20, 10, 0]
+    assert begins == [37, 24, 11, 0]
     assert stage.trajectory == STAGE.trajectory
 
 
@@ -120,6 +121,17 @@ def test_a_goal_is_reached_in_its_room_with_at_least_its_counters() -> None:
     assert goal.reached_in(cell(3, 2, 2))
     assert not goal.reached_in(cell(3, 2, 1))
     assert not goal.reached_in(cell(4, 1, 2))
+
+
+def test_a_goal_counts_also_where_the_hero_has_no_control(made: "Curriculum") -> None:
+    """The text that ends the world is shown when its last item is taken: no step with control follows."""
+    session = made.play.games._open_games().sessions[0]
+    here = cell_of(session.state, session.counters.values)
+    watch, elsewhere = GoalWatch(ArchiveGoal(here)), GoalWatch(ArchiveGoal(here._replace(room=here.room + 1)))
+    for one in (watch, elsewhere):
+        one.look(session.state._replace(control=False), session.counters)
+    assert watch.reached
+    assert not elsewhere.reached
 
 
 def test_a_path_may_leave_another_one_in_its_middle() -> None:
