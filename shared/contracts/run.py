@@ -16,7 +16,7 @@ from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 from shared.contracts.reward_learning import LabelsConfig, ShapingConfig
 
 ImitationSource = Literal["judged", "archive", "both"]
-RestartMode = Literal["archive", "backward"]
+RestartMode = Literal["archive", "backward", "trajectory"]
 RestartSelection = Literal["novelty", "judges", "random"]
 ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
@@ -127,7 +127,8 @@ class RestartsConfig(Contract):
     mode: RestartMode = Field(
         "archive",
         description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "
-        "archive's most valuable cell, until the policy reaches it from the true start",
+        "archive's most valuable cell, until the policy reaches it from the true start; `trajectory`: evenly "
+        "along that one, each episode for `length` steps",
     )
     explore: int = Field(
         0,
@@ -142,8 +143,11 @@ class RestartsConfig(Contract):
         "most, `random` none",
     )
     cell: int = Field(2, ge=1, le=15, description="tiles across a cell of the archive, in each direction")
-    stride: int = Field(25, ge=1, le=10_000, description="`backward`: steps between two starts on the trajectory")
-    window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries, one stride apart")
+    length: int = Field(
+        500, ge=10, le=1_000_000, description="`trajectory`: steps of an episode that begins on the trajectory"
+    )
+    stride: int = Field(25, ge=1, le=10_000, description="`backward`: mean steps between two starts on the trajectory")
+    window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries")
     threshold: float = Field(
         0.2,
         gt=0,
@@ -155,6 +159,11 @@ class RestartsConfig(Contract):
     def backward(self) -> bool:
         """Whether episodes begin by the backward curriculum."""
         return bool(self.share) and self.mode == "backward"
+
+    @property
+    def along_trajectory(self) -> bool:
+        """Whether episodes begin evenly along one trajectory."""
+        return bool(self.share) and self.mode == "trajectory"
 
 
 class ImitationConfig(Contract):
@@ -299,9 +308,10 @@ class RunConfig(Contract):
         return self
 
     def _can_restart(self) -> None:
-        if self.restarts.mode == "backward" and not self.restarts.share:
+        if self.restarts.mode != "archive" and not self.restarts.share:
             raise ValueError(
-                "restarts.mode backward needs restarts.share above 0: the share of episodes on the way back"
+                f"restarts.mode {self.restarts.mode} needs restarts.share above 0: the share of episodes that begin on "
+                "the trajectory"
             )
         if not self.restarts.explore:
             return

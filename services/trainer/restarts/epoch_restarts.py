@@ -6,6 +6,7 @@ from typing import Protocol
 import structlog
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.restarts.along_trajectory import AlongTrajectory
 from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import ArchivePack, write_pack
@@ -45,6 +46,7 @@ class EpochRestarts:
     def __init__(self, store: PackStore, trajectories: ArchiveTrajectories) -> None:
         self._store, self._trajectories = store, trajectories
         self._backward = BackwardCurriculum(trajectories)
+        self._along = AlongTrajectory(trajectories)
         self._archive = RunArchive()
         self._score: Score | None = None  # by the order's reward model, where restarts are selected by judges
 
@@ -69,6 +71,9 @@ class EpochRestarts:
         stage = stage_of(order)
         if stage is not None and stage.begin:
             return self._backward.plan(stage, restarts, self._archive.known)
+        trajectory = trajectory_of(order)
+        if trajectory is not None:
+            return self._along.plan(trajectory, restarts, order.epoch, self._archive.known)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)
@@ -89,18 +94,27 @@ class EpochRestarts:
 
     def demonstrate(self, order: EpochStart, summaries: Sequence[EpisodeSummary]) -> ArchiveDemonstrations | None:
         """Choose what the next epoch learns from the archive after this one, which played these episodes."""
-        config, stage = order.config, None
-        imitated: list[TrajectoryRef] = []
+        config, stage, trajectory = order.config, None, None
         if config.restarts.backward:
             stage = self._backward.next_stage(stage_of(order), config.restarts, summaries, self._archive, self._score)
-        if config.imitation.of_archive and stage is not None:
-            imitated = [stage.trajectory]  # the demonstration on which episodes begin
-        elif config.imitation.of_archive:
-            seed = (config.seed, order.epoch)
-            selection = config.restarts.selection
-            entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
-            imitated = self._trajectories.save(self._archive, entries)
-        return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
+        if config.restarts.along_trajectory:
+            trajectory = self._along.next(self._archive, self._score, trajectory_of(order))
+        demonstration = trajectory if stage is None else stage.trajectory
+        imitated = self._imitated(order, demonstration)
+        if not imitated and demonstration is None:
+            return None
+        return ArchiveDemonstrations(imitated=imitated, backward=stage, trajectory=trajectory)
+
+    def _imitated(self, order: EpochStart, demonstration: TrajectoryRef | None) -> list[TrajectoryRef]:
+        """What the next epoch imitates: the trajectory on which its episodes begin, or drawn ones."""
+        config = order.config
+        if not config.imitation.of_archive:
+            return []
+        if demonstration is not None:
+            return [demonstration]
+        seed, selection = (config.seed, order.epoch), config.restarts.selection
+        entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
+        return self._trajectories.save(self._archive, entries)
 
     def figures(self) -> dict[str, float]:
         """How far the archive reaches and where the backward curriculum stands, as metrics of an epoch."""
@@ -119,3 +133,8 @@ class EpochRestarts:
 def stage_of(order: EpochStart) -> BackwardStage | None:
     """The stage of the backward curriculum that an order pins."""
     return None if order.demonstrations is None else order.demonstrations.backward
+
+
+def trajectory_of(order: EpochStart) -> TrajectoryRef | None:
+    """The trajectory along which an order's episodes begin."""
+    return None if order.demonstrations is None else order.demonstrations.trajectory

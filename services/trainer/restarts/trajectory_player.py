@@ -126,5 +126,5 @@ class TrajectoryPlayer:
 
 
 def start_name(point: int) -> str:
-    """The name of the start state at a point of the backward curriculum."""
-    return f"backward-{point}"
+    """The name of the start state at a point of a trajectory."""
+    return f"trajectory-{point}"

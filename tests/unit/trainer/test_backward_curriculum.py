@@ -53,10 +53,10 @@ def summary(start: str, reached: bool, *, complete: bool = True) -> EpisodeSumma
 
 def test_only_complete_episodes_from_these_starts_count() -> None:
     played = [
-        summary("backward-30", True),
-        summary("backward-30", False),
-        summary("backward-30", True, complete=False),
-        summary("backward-99", True),
+        summary("trajectory-30", True),
+        summary("trajectory-30", False),
+        summary("trajectory-30", True, complete=False),
+        summary("trajectory-99", True),
         summary("archive-3", True),
         summary("start", False),
         EpisodeSummary("e", 9, 0.0, start="start"),

@@ -1,0 +1,111 @@
+"""A run with `restarts.explore` begins with an exploration: its best path is the first pack of the run's archive."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from services.trainer.driver.blocking_store import BlockingStore
+from services.trainer.driver.driver_store import DriverStore
+from services.trainer.driver.first_exploration import FirstExploration
+from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.restarts.epoch_restarts import EpochRestarts
+from services.trainer.restarts.run_archive import RunArchive
+from services.trainer.restarts.trajectories import ArchiveTrajectories
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer
+from services.trainer.rl.session_config import TrainingSessionConfig
+from shared.contracts.epoch import EpochStart
+from shared.contracts.run import RestartsConfig, RunConfig
+from shared.store import keys
+from shared.store.object_store import local_store
+from tests.unit.trainer.run_fixtures import NOW, RUN
+from tests.unit.trainer.trained_epochs import SMALL
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+STEPS = 1_500
+BACKWARD = RestartsConfig(share=0.5, mode="backward", explore=STEPS)
+CONFIG = SMALL.model_copy(update={"restarts": BACKWARD, "frame_skip": 4})
+
+
+class Driven:
+    """What a driver has when its first order comes. `store` outlives it."""
+
+    def __init__(self, store: Path) -> None:
+        training = TrainingSessionConfig(RUN, CONFIG)
+        self.driver_store = DriverStore(BlockingStore(local_store(store)), RUN, "d1")
+        self.heartbeat = HeartbeatThread(self.driver_store, None)
+        self.trajectories = ArchiveTrajectories(self.driver_store, lambda: TrajectoryPlayer(training.environment()))
+        self.restarts = EpochRestarts(self.driver_store, self.trajectories)
+        self.exploration = FirstExploration(self.driver_store, self.heartbeat, self.restarts, training)
+
+
+def ordered(epoch: int = 0) -> EpochStart:
+    return EpochStart(run=RUN, epoch=epoch, fence=1, config=CONFIG, created=NOW)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def completed(folder: Path) -> EpochStart:
+    found = Driven(folder).exploration.complete(ordered())
+    assert found is not None
+    return found
+
+
+def test_the_first_epoch_learns_from_what_was_explored(completed: EpochStart, folder: Path) -> None:
+    driven = Driven(folder)
+    archive = RunArchive.load(completed.archive, driven.driver_store.read_archive)
+    assert len(archive.archive.rooms()) > 1
+    assert completed.demonstrations is not None
+    stage = completed.demonstrations.backward
+    assert stage is not None
+    assert stage.begin == stage.trajectory.steps
+    (rows,) = driven.trajectories.rows([stage.trajectory])
+    assert len(rows.actions) == stage.trajectory.steps, "the path replays in an environment of the run"
+    driven.trajectories.close()
+    plan = driven.restarts.plan(completed, None)
+    assert plan is not None
+    assert {None, "trajectory-"} == {start and start.name[:11] for start in plan.starts}
+
+
+def test_another_driver_reads_what_was_explored(completed: EpochStart, folder: Path) -> None:
+    driven = Driven(folder)
+    assert driven.exploration.complete(ordered()) == completed
+    assert driven.driver_store.read_exploration() is None, "its database is not needed any more"
+    assert driven.exploration.complete(ordered(1)) == ordered(1), "later epochs follow their own orders"
+
+
+def test_a_stopped_exploration_goes_on_elsewhere_and_finds_the_same(completed: EpochStart, tmp_path: Path) -> None:
+    stopped = Driven(tmp_path)
+    update = stopped.heartbeat.update
+
+    def stop_after_a_round(**changes: object) -> None:
+        update(**changes)
+        if "steps_per_s" in changes:
+            stopped.heartbeat.request_exit("stop")
+
+    stopped.heartbeat.update = stop_after_a_round  # type: ignore[method-assign]
+    assert stopped.exploration.complete(ordered()) is None
+    assert stopped.driver_store.read_exploration() is not None
+    assert Driven(tmp_path).exploration.complete(ordered()) == completed
+
+
+def test_a_damaged_database_of_an_exploration_is_explored_again(completed: EpochStart, tmp_path: Path) -> None:
+    driven = Driven(tmp_path)
+    driven.driver_store.store.put(keys.exploration(RUN), b"damaged")
+    assert driven.exploration.complete(ordered()) == completed
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"restarts": {"explore": 1}}, "set restarts.share or imitation.source archive"),
+        ({"restarts": {"explore": 1, "share": 0.5}, "actions": "actions/v1"}, "needs actions/v2"),
+    ],
+)
+def test_an_exploration_that_nothing_continues_is_refused(fields: dict[str, object], reason: str) -> None:
+    with pytest.raises(ValidationError, match=reason):
+        RunConfig.model_validate(fields)
