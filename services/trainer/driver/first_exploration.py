@@ -1,13 +1,14 @@
 """The exploration without a network with which a run may begin (`restarts.explore`), before its first epoch.
 
-The path that achieved most begins the run's archive of states: the first epoch is trained as if its order had pinned
-that archive. Seed and settings decide the exploration, so that a repeated one finds the same. Its database is stored
-at intervals, and another driver continues it.
+The path that achieved most is shortened and begins the run's archive of states: the first epoch is trained as if its
+order had pinned that archive. Seed and settings decide the exploration, so that a repeated one finds the same. Its
+database is stored at intervals, and another driver continues it.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 import structlog
 
@@ -15,7 +16,9 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
 from services.trainer.exploration.exploration import Exploration, ExplorationPlan
-from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan
+from services.trainer.exploration.leg_player import LegStart
+from services.trainer.exploration.legs import Leg, PathLegs, pack_legs, unpack_legs
+from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.explored_path import pack_of_path
@@ -30,7 +33,9 @@ from shared.process.cores import usable_cores
 
 log = structlog.get_logger(__name__)
 
-STORED_EVERY_S = 60.0  # a crash repeats at most this much exploration
+STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
+SEARCH: Final = 0.7  # of the progress shown: the rest shortens the path
+LEGS: Final = "legs"  # fact of the database: the legs found so far
 
 
 class FirstExploration:
@@ -62,11 +67,13 @@ class FirstExploration:
     def _explore(self, order: EpochStart) -> ExploredArchive | None:
         began = self._clock()
         plan = exploration_plan(self._config)
+        start = true_start(plan.open_game()).state
         file = self._continued(plan)
         try:
-            exploration = Exploration(plan, true_start(plan.open_game()).state, file)
-            self._play(exploration, file, order.config.restarts.explore)
-            path = self._best_path(exploration)
+            exploration = Exploration(plan, start, file)
+            with RolloutWorkers(usable_cores(), plan) as workers:
+                self._play(exploration, file, workers)
+                path = self._best_path(exploration, start, file, workers)
         finally:
             file.close()
         if path is None:
@@ -78,7 +85,7 @@ class FirstExploration:
             steps=exploration.progress.steps,
             seconds=self._clock() - began,
             cells=len(exploration.archive),
-            path_steps=sum(len(part.actions) for part in path),
+            path_steps=steps_of(path),
             archive=archive,
             demonstrations=demonstrations,
             created=datetime.now(UTC),
@@ -96,30 +103,66 @@ class FirstExploration:
             log.warning("stored exploration unreadable: it begins again", error=str(error))
             return ArchiveFile(IN_MEMORY, facts)
 
-    def _play(self, exploration: Exploration, file: ArchiveFile, steps: int) -> None:
-        """Explore up to `steps`, or to a reason to exit."""
-        progress, stored_at = exploration.progress, self._clock()
+    def _play(self, exploration: Exploration, file: ArchiveFile, workers: RolloutWorkers) -> None:
+        """Explore up to the run's steps, or to a reason to exit."""
+        progress, steps, stored_at = exploration.progress, self._config.run.restarts.explore, self._clock()
 
         def report() -> None:
             nonlocal stored_at
             speed = progress.steps / max(progress.wall_s, 1e-9)
-            self._heartbeat.update(explored=min(1.0, progress.steps / steps), steps_per_s=speed)
-            ended = progress.steps >= steps or self._heartbeat.exit_reason is not None
-            if ended or self._clock() - stored_at >= STORED_EVERY_S:
+            self._heartbeat.update(explored=SEARCH * min(1.0, progress.steps / steps), steps_per_s=speed)
+            if self._exits or progress.steps >= steps or self._clock() - stored_at >= STORED_EVERY_S:
                 self._driver_store.save_exploration(file.content())
                 stored_at = self._clock()
                 log.info("exploring", steps=progress.steps, cells=len(exploration.archive))
 
-        self._heartbeat.update(state="exploring", explored=min(1.0, progress.steps / steps))
-        with RolloutWorkers(usable_cores(), exploration.plan) as workers:
-            exploration.run(workers, steps, report, lambda: self._heartbeat.exit_reason is not None)
+        self._heartbeat.update(state="exploring", explored=SEARCH * min(1.0, progress.steps / steps))
+        exploration.run(workers, steps, report, lambda: self._exits)
 
-    def _best_path(self, exploration: Exploration) -> tuple[PathPart, ...] | None:
-        """The path to the cell that achieved most; milestones decide nothing. None if exploration was cut short."""
+    @property
+    def _exits(self) -> bool:
+        return self._heartbeat.exit_reason is not None
+
+    def _best_path(
+        self, exploration: Exploration, start: bytes, file: ArchiveFile, workers: RolloutWorkers
+    ) -> tuple[PathPart, ...] | None:
+        """The path to the cell that achieved most, shortened; milestones decide nothing. None if it was cut short."""
         if exploration.progress.steps < self._config.run.restarts.explore:
             return None
         best = next_goal(exploration.archive, None, None)
-        return () if best is None else exploration.archive.trajectory(best)
+        if best is None:
+            return ()
+        explored = exploration.archive.trajectory(best)
+        legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored)
+        try:
+            return self._shortened(legs, explored, file, workers)
+        finally:
+            legs.close()
+
+    def _shortened(
+        self, legs: PathLegs, explored: tuple[PathPart, ...], file: ArchiveFile, workers: RolloutWorkers
+    ) -> tuple[PathPart, ...] | None:
+        """The legs as one path, or the explored path if that is not longer. None if there is a reason to exit."""
+        known = unpack_legs(file.fact(LEGS) or [])
+        found: list[Leg] = []
+        for leg in legs.shorten(workers, known):
+            if leg is None:
+                log.warning("path not shortened: a leg was not found again", legs=len(found))
+                return explored
+            found.append(leg)
+            self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * len(found) / len(legs.goals))
+            if len(found) > len(known):
+                file.note(LEGS, pack_legs(found))
+                self._driver_store.save_exploration(file.content())
+            if self._exits:
+                return None
+        path = tuple(part for leg in found for part in leg)
+        return min(explored, path, key=steps_of)
+
+
+def steps_of(path: Sequence[PathPart]) -> int:
+    """The actions of a path."""
+    return sum(len(part.actions) for part in path)
 
 
 def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:

@@ -102,6 +102,10 @@ class ArchiveFile:
             )
         return StoredState(row[0], row[1])
 
+    def note(self, name: str, value: Any) -> None:
+        """Set a fact; the value is JSON data."""
+        self._set_fact(name, value)
+
     def write(
         self,
         added: Iterable[tuple[ArchiveEntry, FoundState]],

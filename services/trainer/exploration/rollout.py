@@ -17,6 +17,7 @@ from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
+from services.trainer.state_archive.goal import achieves
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
@@ -60,6 +61,8 @@ class RolloutTask:
     """Steps from the true start to the state."""
     seed: int
     """Of the options, and of the game's random generator."""
+    goal: tuple[int, ...] | None = None
+    """Lasting counters at which the rollout ends; None: it has no goal."""
 
     @property
     def game_seed(self) -> int:
@@ -152,13 +155,13 @@ class _Rollout:
         self._seen: dict[ArchiveCell, None] = {}
         self._found: dict[ArchiveCell, FoundState] = {}
         self._left = plan.patience
-        self._died = False
+        self._died, self._arrived, self._goal = False, False, task.goal
         self._watch = CellWatch(plan.tiles_per_cell)
 
     @property
     def ended(self) -> bool:
-        """Whether the hero died, nothing new was found for too long, or the rollout is as long as allowed."""
-        return self._died or self._left <= 0 or len(self._actions) >= self._plan.longest
+        """Whether the hero died or arrived, nothing new was found for too long, or it is as long as allowed."""
+        return self._died or self._arrived or self._left <= 0 or len(self._actions) >= self._plan.longest
 
     def step(self, state: GameState, action: int) -> None:
         """Record a step."""
@@ -175,6 +178,7 @@ class _Rollout:
         if cell is None:
             return
         self._seen[cell] = None
+        self._arrived = self._goal is not None and achieves(cell.counters, self._goal)
         quality = PathQuality.at(state, self._before + len(self._actions))
         found = self._found.get(cell)
         known = self._known.get(cell) if found is None else found.quality

@@ -17,6 +17,7 @@ from services.trainer.state_archive.archive import PathQuality
 from services.trainer.state_archive.cell import ArchiveCell
 from shared.errors import Fatal
 
+FORGET: Final = "forget"
 AHEAD: Final = 2  # tasks that wait in a worker's pipe: it need not wait for this process
 
 
@@ -58,6 +59,11 @@ class RolloutWorkers:
         """Ids of the processes."""
         return [worker.process.pid or 0 for worker in self._workers]
 
+    def forget(self) -> None:
+        """Forget the known cells."""
+        for worker in self._workers:
+            _send(worker, FORGET)
+
     def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
         """Play all tasks. `news` is what became known since the last call. Raises Fatal if a worker died."""
         for worker in self._workers:
@@ -83,7 +89,7 @@ def _send_next(worker: _Worker, upcoming: "enumerate[RolloutTask]") -> None:
         _send(worker, task)
 
 
-def _send(worker: _Worker, message: Known | RolloutTask) -> None:
+def _send(worker: _Worker, message: Known | RolloutTask | str) -> None:
     try:
         worker.pipe.send(message)
     except OSError as error:  # its end of the pipe is closed
@@ -120,5 +126,7 @@ def _work(pipe: Connection, plan: ExplorationPlan) -> None:
             return
         if isinstance(message, RolloutTask):
             pipe.send(player.play(message, known))
+        elif message == FORGET:
+            known.clear()
         else:
             known.update(message)

@@ -16,7 +16,12 @@ class ArchiveGoal:
     def reached_in(self, cell: ArchiveCell) -> bool:
         """Whether an episode that is in this cell has reached the goal."""
         place = (cell.group, cell.room) == (self.cell.group, self.cell.room)
-        return place and all(own >= asked for own, asked in zip(cell.counters, self.cell.counters, strict=True))
+        return place and achieves(cell.counters, self.cell.counters)
+
+
+def achieves(counters: tuple[int, ...], goal: tuple[int, ...]) -> bool:
+    """Whether lasting counters are at least those of a goal."""
+    return all(own >= asked for own, asked in zip(counters, goal, strict=True))
 
 
 def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -> ArchiveEntry | None:

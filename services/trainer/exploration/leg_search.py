@@ -1,0 +1,93 @@
+"""The search for one leg of a path: a small exploration whose rollouts end at a goal; the shortest way is kept."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
+from services.trainer.exploration.leg_player import Counters, LegStart
+from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
+from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.goal import achieves
+from services.trainer.state_archive.selection import select
+
+LEG_STEPS: Final = 15_000  # of search at least: the way that is found first is seldom the shortest
+LONGEST_SEARCH: Final = 400_000  # steps without the goal; an exploration reached it, but from another state
+LEG_STREAM: Final = 0x1E6  # of random numbers: the search shares none with the exploration
+
+
+class LegRunner(Protocol):
+    """Plays rollouts; workers.RolloutWorkers is one."""
+
+    def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
+        """Play all tasks, in their order."""
+        ...
+
+    def forget(self) -> None:
+        """Forget the known cells."""
+        ...
+
+
+class LegSearch:
+    """The search for the leg with this number. With a known way it looks for a shorter one with as many hearts."""
+
+    def __init__(self, plan: ExplorationPlan, runner: LegRunner, number: int, known: PathQuality | None = None) -> None:
+        self._plan, self._runner = plan, runner
+        self._rng = np.random.default_rng([LEG_STREAM, plan.seed, number])
+        self._archive = StateArchive()
+        self._states: dict[int, FoundState] = {}
+        self._best: tuple[PathPart, ...] | None = None
+        self._longest = LONGEST_SEARCH if known is None else LEG_STEPS
+        self._bound, self._hearts = (LONGEST_SEARCH, 1) if known is None else (known.steps, known.hearts)
+        self.steps = 0
+
+    def run(self, start: LegStart, goal: Counters) -> tuple[PathPart, ...] | None:
+        """The shortest way found from the start to the goal; None if there was none."""
+        self._runner.forget()
+        news: dict[ArchiveCell, PathQuality] = {}
+        while self.steps < LEG_STEPS or (self._best is None and self.steps < self._longest):
+            parents = self._parents()
+            tasks = [self._task(parent, start, goal) for parent in parents]
+            before = len(self._archive.entries)
+            for parent, task, result in zip(parents, tasks, self._runner.play(tasks, news), strict=True):
+                self._merge(parent, task, result, goal)
+            news = {entry.cell: entry.quality for entry in self._archive.entries[before:]}
+        return self._best
+
+    def _parents(self) -> list[ArchiveEntry | None]:
+        if not len(self._archive):
+            return [None]
+        count = min(self._plan.rollouts, 1 + len(self._archive) // CELLS_PER_ROLLOUT)
+        drawn = select(self._archive, count, self._rng, "novelty")
+        return [parent if parent.quality.steps < self._bound else None for parent in drawn]
+
+    def _task(self, parent: ArchiveEntry | None, start: LegStart, goal: Counters) -> RolloutTask:
+        seed = int(self._rng.integers(0, MAX_SEED))
+        if parent is None:
+            return RolloutTask(start.state, start.memory, 0, seed, goal)
+        state = self._states[parent.number]
+        return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal)
+
+    def _merge(self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout, goal: Counters) -> None:
+        self.steps += len(result.actions)
+        self._archive.visits.update(result.seen)
+        for found in result.found:
+            part = PathPart(task.game_seed, result.actions[: found.actions])
+            if found.quality.steps >= self._bound:
+                return
+            if achieves(found.cell.counters, goal):
+                self._arrive(parent, part, found)
+            elif self._archive.wants(found.cell, found.quality):
+                self._keep(parent, part, found)
+
+    def _keep(self, parent: ArchiveEntry | None, part: PathPart, found: FoundState) -> None:
+        number, above = len(self._archive.entries), None if parent is None else parent.number
+        self._archive.add(ArchiveEntry(number, found.cell, above, *part, found.quality, found.digest, found.counters))
+        self._states[number] = found
+
+    def _arrive(self, parent: ArchiveEntry | None, part: PathPart, found: FoundState) -> None:
+        if found.quality.hearts >= self._hearts:
+            before = () if parent is None else self._archive.trajectory(parent)
+            self._best, self._bound = (*before, part), found.quality.steps
