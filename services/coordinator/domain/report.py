@@ -100,7 +100,7 @@ def run_progress(
     return RunProgress(
         run=view.record.run,
         state=view.record.state,
-        doing=doing,
+        doing=exploration_of(current_beat) or doing,
         stage=position.stage,
         stage_share=position.share,
         epoch=epoch,
@@ -128,3 +128,10 @@ def newest_accuracy(view: RunView) -> float | None:
     """Held-out accuracy of the newest reward model, or None before the first one."""
     cards = [epoch.card.document for epoch in view.epochs if epoch.card is not None]
     return cards[-1].accuracy.confident if cards else None
+
+
+def exploration_of(beat: DriverHeartbeat | None) -> str | None:
+    """What a driver does that explores before the first epoch; None if it does something else."""
+    if beat is None or beat.state != "exploring":
+        return None
+    return f"Exploration without a network before epoch 0: {beat.explored:.0%}."

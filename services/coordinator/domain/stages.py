@@ -51,6 +51,8 @@ def stage_position(view: RunView, beat: DriverHeartbeat | None) -> StagePosition
         return _after_training(epoch)
     if beat is None or beat.state in ("starting", "idle"):
         return StagePosition("starting")
+    if beat.state == "exploring":
+        return StagePosition("starting", beat.explored)
     if beat.state == "evaluating":
         return StagePosition("evaluating", beat.evaluated)
     return StagePosition("playing", min(1.0, beat.steps / played_steps(view.record.config)))
@@ -93,7 +95,8 @@ def remaining_time(view: RunView, position: StagePosition, rate: float | None, n
     usual["playing"] = played_steps(config) / rate
     if not config.eval_interval:
         usual["evaluating"] = 0.0
-    usual["starting"] = 0.0  # only the first epoch starts a driver
+    exploring = position.stage == "starting" and position.share is not None
+    usual["starting"] = None if exploring else 0.0  # only the first epoch starts a driver, and may explore before it
     if usual["judging"] is None:
         usual["judging"] = _judging_so_far(current, position, now)
     rest = _rest_of_epoch(current, position, usual, now)

@@ -21,10 +21,10 @@ async def a_run(**config: object) -> Harness:
     return harness
 
 
-async def beat(harness: Harness, epoch: int, state: DriverState, steps: int = 0, evaluated: float = 0.0) -> RunProgress:
+async def beat(harness: Harness, epoch: int, state: DriverState, steps: int = 0, **shares: float) -> RunProgress:
     """The progress after this heartbeat, at ten steps per second."""
     heartbeat = DriverHeartbeat(
-        run=RUN, epoch=epoch, steps=steps, steps_per_s=10.0, state=state, evaluated=evaluated, time=harness.time
+        run=RUN, epoch=epoch, steps=steps, steps_per_s=10.0, state=state, time=harness.time, **shares
     )
     await harness.store.put(keys.driver_heartbeat(RUN), heartbeat.to_bytes())
     return await progress(harness)
@@ -53,6 +53,14 @@ async def test_a_run_passes_through_the_stages_in_order() -> None:
     seen.append(await progress(harness))
     assert [one.stage for one in seen] == list(STAGES)
     assert [one.stage_share for one in seen] == [None, 0.5, 0.25, 0.25, None]
+
+
+async def test_an_exploration_before_the_first_epoch_shows_how_far_it_is() -> None:
+    harness = await a_run()
+    found = await beat(harness, 0, "exploring", explored=0.4)
+    assert (found.stage, found.stage_share) == ("starting", 0.4)
+    assert found.doing == "Exploration without a network before epoch 0: 40%."
+    assert found.eta_at_least, "how long exploration takes was never measured"
 
 
 async def test_each_stage_of_a_finished_epoch_has_its_time() -> None:
