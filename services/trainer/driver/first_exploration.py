@@ -17,7 +17,7 @@ from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
 from services.trainer.exploration.exploration import Exploration, ExplorationPlan
 from services.trainer.exploration.leg_player import LegStart
-from services.trainer.exploration.legs import Leg, PathLegs, pack_legs, unpack_legs
+from services.trainer.exploration.legs import PathLegs, pack_legs, unpack_legs
 from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
@@ -144,7 +144,7 @@ class FirstExploration:
     ) -> tuple[PathPart, ...] | None:
         """The legs as one path, or the explored path if that is not longer. None if there is a reason to exit."""
         known = unpack_legs(file.fact(LEGS) or [])
-        found: list[Leg] = []
+        found: list[PathPart] = []
         for leg in legs.shorten(workers, known):
             if leg is None:
                 log.warning("path not shortened: a leg was not found again", legs=len(found))
@@ -156,7 +156,7 @@ class FirstExploration:
                 self._driver_store.save_exploration(file.content())
             if self._exits:
                 return None
-        path = tuple(part for leg in found for part in leg)
+        path = tuple(leg for leg in found if leg.actions)
         return min(explored, path, key=steps_of)
 
 

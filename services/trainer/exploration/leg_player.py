@@ -32,11 +32,12 @@ class LegStart:
 
 
 class Arrival(NamedTuple):
-    """The actions up to the goal, the hero's hearts there, and where the next leg begins."""
+    """The actions that were made, the hero's hearts after them, where the next leg begins, whether it is the goal."""
 
     actions: bytes
     hearts: int
     end: LegStart
+    at_goal: bool
 
 
 class LegPlayer:
@@ -51,7 +52,10 @@ class LegPlayer:
         self._emulator.close()
 
     def achievements(self, start: LegStart, path: Sequence[PathPart]) -> list[tuple[Counters, tuple[PathPart, ...]]]:
-        """The lasting counters along a path in their order, each with the parts since the one before."""
+        """The lasting counters along a path in their order, each with the parts since the one before.
+
+        They count when the hero has control: a leg ends where the next one can begin.
+        """
         found: list[tuple[Counters, tuple[PathPart, ...]]] = []
         here, now = start, self.play(start, PathPart(0, b"")).end.counters
         since: list[PathPart] = []
@@ -69,12 +73,12 @@ class LegPlayer:
     def reach(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival | None:
         """Play until the goal is reached and the hero has control; None if the actions do not lead there."""
         arrival = self.play(start, part, goal)
-        return arrival if achieves(arrival.end.counters, goal) else None
+        return arrival if arrival.at_goal else None
 
     def play(
         self, start: LegStart, part: PathPart, goal: Counters | None = None, values: list[Counters] | None = None
     ) -> Arrival:
-        """Play the part, or up to the goal. `values` receives the lasting counters after each step."""
+        """Play the part, or up to the goal. `values` receives the lasting counters when control was last seen."""
         emulator, decoder = self._emulator, self._decoder
         begin_episode(emulator, unpack_state(start.state), part.seed, ACTIONS_VERSION)
         image, _ = emulator.take()
@@ -83,7 +87,8 @@ class LegPlayer:
         counters = EpisodeCounters(state, trace, self._game.capabilities)
         if start.memory is not None:
             EpisodeMemory.from_bytes(start.memory).restore(trace, counters)
-        packed, now, made = counters.packed, lasting(counters.values), 0
+        packed, now, made, at_goal = counters.packed, lasting(counters.values), 0, False
+        controlled = now
         for action in part.actions:
             emulator.step(action, self._skip)
             image, fresh = emulator.take()
@@ -93,12 +98,15 @@ class LegPlayer:
             made += 1
             if counters.packed is not packed:
                 packed, now = counters.packed, lasting(counters.values)
+            if may_restart(state):
+                controlled = now
+                at_goal = goal is not None and achieves(now, goal)
             if values is not None:
-                values.append(now)
-            if goal is not None and may_restart(state) and achieves(now, goal):
+                values.append(controlled)
+            if at_goal:
                 break
         end = LegStart(compress_state(emulator.save()), EpisodeMemory.of(trace, counters).to_bytes(), now)
-        return Arrival(part.actions[:made], PathQuality.at(state, made).hearts, end)
+        return Arrival(part.actions[:made], PathQuality.at(state, made).hearts, end, at_goal)
 
     def shortened(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival:
         """Leave out what the goal is reached without, at no cost of hearts. The part must reach the goal."""

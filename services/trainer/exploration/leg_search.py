@@ -1,6 +1,6 @@
 """The search for one leg of a path: a small exploration whose rollouts end at a goal; the shortest way is kept."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -13,8 +13,9 @@ from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import achieves
 from services.trainer.state_archive.selection import select
 
-LEG_STEPS: Final = 15_000  # of search at least: the way that is found first is seldom the shortest
-LONGEST_SEARCH: Final = 400_000  # steps without the goal; an exploration reached it, but from another state
+MIN_STEPS: Final = 15_000  # of search: the way that is found first is seldom the shortest
+STEPS_PER_STEP: Final = 20  # of search for each step of the known way: a long one is harder to shorten
+MAX_STEPS: Final = 400_000  # of search without a way; an exploration found one, but from another state
 LEG_STREAM: Final = 0x1E6  # of random numbers: the search shares none with the exploration
 
 
@@ -33,21 +34,29 @@ class LegRunner(Protocol):
 class LegSearch:
     """The search for the leg with this number. With a known way it looks for a shorter one with as many hearts."""
 
-    def __init__(self, plan: ExplorationPlan, runner: LegRunner, number: int, known: PathQuality | None = None) -> None:
-        self._plan, self._runner = plan, runner
+    def __init__(
+        self,
+        plan: ExplorationPlan,
+        runner: LegRunner,
+        number: int,
+        leads: Callable[[PathPart], bool],
+        known: PathQuality | None = None,
+    ) -> None:
+        """`leads` plays a way from the leg's start: whether it leads to the goal as one episode."""
+        self._plan, self._runner, self._leads = plan, runner, leads
         self._rng = np.random.default_rng([LEG_STREAM, plan.seed, number])
         self._archive = StateArchive()
         self._states: dict[int, FoundState] = {}
-        self._best: tuple[PathPart, ...] | None = None
-        self._longest = LONGEST_SEARCH if known is None else LEG_STEPS
-        self._bound, self._hearts = (LONGEST_SEARCH, 1) if known is None else (known.steps, known.hearts)
+        self._best: PathPart | None = None
+        self._bound, self._hearts = (MAX_STEPS, 1) if known is None else (known.steps, known.hearts)
+        self._budget = MAX_STEPS if known is None else MIN_STEPS + STEPS_PER_STEP * known.steps
         self.steps = 0
 
-    def run(self, start: LegStart, goal: Counters) -> tuple[PathPart, ...] | None:
+    def run(self, start: LegStart, goal: Counters) -> PathPart | None:
         """The shortest way found from the start to the goal; None if there was none."""
         self._runner.forget()
         news: dict[ArchiveCell, PathQuality] = {}
-        while self.steps < LEG_STEPS or (self._best is None and self.steps < self._longest):
+        while self.steps < self._budget:
             parents = self._parents()
             tasks = [self._task(parent, start, goal) for parent in parents]
             before = len(self._archive.entries)
@@ -68,15 +77,16 @@ class LegSearch:
         if parent is None:
             return RolloutTask(start.state, start.memory, 0, seed, goal)
         state = self._states[parent.number]
-        return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal)
+        return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal, continues=True)
 
     def _merge(self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout, goal: Counters) -> None:
         self.steps += len(result.actions)
         self._archive.visits.update(result.seen)
+        seed = task.game_seed if parent is None else parent.seed  # the first rollout's generator goes on
         for found in result.found:
-            part = PathPart(task.game_seed, result.actions[: found.actions])
             if found.quality.steps >= self._bound:
                 return
+            part = PathPart(seed, result.actions[: found.actions])
             if achieves(found.cell.counters, goal):
                 self._arrive(parent, part, found)
             elif self._archive.wants(found.cell, found.quality):
@@ -88,6 +98,10 @@ class LegSearch:
         self._states[number] = found
 
     def _arrive(self, parent: ArchiveEntry | None, part: PathPart, found: FoundState) -> None:
-        if found.quality.hearts >= self._hearts:
-            before = () if parent is None else self._archive.trajectory(parent)
-            self._best, self._bound = (*before, part), found.quality.steps
+        before = () if parent is None else self._archive.trajectory(parent)
+        way = PathPart(part.seed, b"".join(one.actions for one in (*before, part)))
+        if found.quality.hearts < self._hearts or not self._leads(way):
+            return
+        if self._bound == MAX_STEPS:
+            self._budget = self.steps + MIN_STEPS + STEPS_PER_STEP * found.quality.steps
+        self._best, self._bound = way, found.quality.steps

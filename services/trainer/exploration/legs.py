@@ -14,18 +14,15 @@ from services.trainer.exploration.leg_search import LegRunner, LegSearch
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.goal import achieves
 
-Leg = tuple[PathPart, ...]
-"""One part, or several where only the search's own random seeds lead to the goal."""
 
-
-def pack_legs(legs: Sequence[Leg]) -> list[list[list[Any]]]:
+def pack_legs(legs: Sequence[PathPart]) -> list[list[Any]]:
     """The legs as plain JSON data."""
-    return [[[part.seed, base64.b64encode(part.actions).decode()] for part in leg] for leg in legs]
+    return [[leg.seed, base64.b64encode(leg.actions).decode()] for leg in legs]
 
 
-def unpack_legs(data: Sequence[Any]) -> list[Leg]:
+def unpack_legs(data: Sequence[Any]) -> list[PathPart]:
     """The inverse of `pack_legs`."""
-    return [tuple(PathPart(int(seed), base64.b64decode(text)) for seed, text in leg) for leg in data]
+    return [PathPart(int(seed), base64.b64decode(text)) for seed, text in data]
 
 
 class PathLegs:
@@ -46,40 +43,41 @@ class PathLegs:
         """End the emulator."""
         self._player.close()
 
-    def shorten(self, runner: LegRunner, known: Sequence[Leg] = ()) -> Iterator[Leg | None]:
+    def shorten(self, runner: LegRunner, known: Sequence[PathPart] = ()) -> Iterator[PathPart | None]:
         """The leg to each goal, searched when it is asked for; those in `known` come from an earlier call.
 
-        A leg is empty if its goal was reached with an earlier one; None, and the last, if the search failed.
+        A leg has no action if its goal was reached with an earlier one. None, and the last, if the search failed.
         """
         here = self._start
         for number, (goal, explored) in enumerate(self._legs):
             if number < len(known):
-                leg: Leg | None = known[number]
+                leg: PathPart | None = known[number]
             elif here.counters and achieves(here.counters, goal):
-                leg = ()
+                leg = PathPart(0, b"")
             else:
                 leg = self._leg(runner, number, here, explored)
             yield leg
             if leg is None:
                 return
-            for part in leg:
-                here = self._player.play(here, part).end
+            here = self._player.play(here, leg).end if leg.actions else here
 
-    def _leg(self, runner: LegRunner, number: int, here: LegStart, explored: Leg) -> Leg | None:
+    def _leg(self, runner: LegRunner, number: int, here: LegStart, explored: tuple[PathPart, ...]) -> PathPart | None:
         """The explored leg without needless actions, if it leads to the goal from here, or a shorter one."""
         goal = self._legs[number][0]
         known = self._in_one(here, explored, goal)
         quality = None if known is None else PathQuality(known.hearts, len(known.part.actions))
-        found = LegSearch(self._plan, runner, number, quality).run(here, goal)
-        if found is None:
-            return None if known is None else (known.part,)
-        shorter = self._in_one(here, found, goal)
-        if shorter is None:
-            return found
-        return (shorter.part,)
 
-    def _in_one(self, start: LegStart, parts: Leg, goal: Counters) -> "_Shortened | None":
-        """The leg under one random seed, without actions that it does not need; None if no seed leads to the goal."""
+        def leads(way: PathPart) -> bool:
+            return self._player.reach(here, way, goal) is not None
+
+        found = LegSearch(self._plan, runner, number, leads, quality).run(here, goal)
+        if found is None:
+            return None if known is None else known.part
+        shorter = self._in_one(here, (found,), goal)
+        return found if shorter is None else shorter.part
+
+    def _in_one(self, start: LegStart, parts: Sequence[PathPart], goal: Counters) -> "_Shortened | None":
+        """The parts as one episode without actions that the goal does not need; None if they do not lead there so."""
         actions = b"".join(part.actions for part in parts)
         for seed in dict.fromkeys(part.seed for part in parts):
             part = PathPart(seed, actions)

@@ -22,7 +22,7 @@ from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import begin_episode
+from shared.game.emulator.start import begin_episode, continue_episode
 from shared.game.games.game import Game
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -63,6 +63,8 @@ class RolloutTask:
     """Of the options, and of the game's random generator."""
     goal: tuple[int, ...] | None = None
     """Lasting counters at which the rollout ends; None: it has no goal."""
+    continues: bool = False
+    """The game's random generator goes on, so that the path is one episode; else the rollout seeds it."""
 
     @property
     def game_seed(self) -> int:
@@ -110,7 +112,10 @@ class RolloutPlayer:
 
     def play(self, task: RolloutTask, known: Mapping[ArchiveCell, PathQuality]) -> PlayedRollout:
         """Play one rollout. `known` is the quality of the best path into each known cell."""
-        begin_episode(self._emulator, unpack_state(task.state), task.game_seed, ACTIONS_VERSION)
+        if task.continues:
+            continue_episode(self._emulator, unpack_state(task.state), ACTIONS_VERSION)
+        else:
+            begin_episode(self._emulator, unpack_state(task.state), task.game_seed, ACTIONS_VERSION)
         image, _ = self._emulator.take()
         state = self._decoder.begin(image)
         rollout = _Rollout(self._game, self._plan, task, known, state)

@@ -40,6 +40,13 @@ def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsN
     emulator.warm_up(WARM_UP)
 
 
+def continue_episode(emulator: Emulator, state: bytes, actions: ActionsName = "actions/v2") -> None:
+    """Load the state of a running episode: the course goes on as if the episode had not been left."""
+    emulator.actions = actions
+    emulator.load(state)
+    emulator.warm_up(0)
+
+
 @lru_cache(maxsize=32)
 def true_start(game: Game) -> StartState:
     """The first moment of control after power-on or after `game.start`, as a state; made once per process and game."""

@@ -31,7 +31,7 @@ BACKWARD = RestartsConfig(share=0.5, mode="backward", stride=10, window=3, thres
 STAGE = BackwardStage(trajectory=TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64)), begin=40)
 
 
-def test_starts_lie_close_to_the_goal_and_then_ever_farther_to_the_true_start() -> None:
+def test_starts_lie_close_to_the_goal_and_then_ever_farther() -> None:
     assert start_points(60, BACKWARD) == [57, 47, 30]
     assert start_points(15, BACKWARD) == [12, 2, 0]
     slots = point_slots([50, 40, 30], 0.5)

@@ -49,7 +49,8 @@ def ordered(epoch: int = 0) -> EpochStart:
 def short_search() -> Iterator[None]:
     """Legs are searched for a moment only: what is tested is that they are one path."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(leg_search, "LEG_STEPS", 300)
+        patched.setattr(leg_search, "MIN_STEPS", 300)
+        patched.setattr(leg_search, "STEPS_PER_STEP", 1)
         yield
 
 
