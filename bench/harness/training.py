@@ -25,7 +25,7 @@ from shared import rewardnet
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start

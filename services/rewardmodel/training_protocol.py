@@ -15,7 +15,7 @@ from services.rewardmodel.domain.metrics import Reliability, ScoreSpread
 from services.rewardmodel.domain.ratings import Rating
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.card import EpochScore, Fit, PairAccuracy
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 
 CHUNK_SEGMENTS: Final = 100  # per JSON document: thousands in one document would take tens of megabytes
 

@@ -15,7 +15,7 @@ from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainFunction, TrainingRequest, TrainingResult
 from shared.contracts.ids import RunId
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 from shared.rewardnet import RewardWeights, dump
 
 

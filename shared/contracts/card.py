@@ -8,7 +8,7 @@ from shared.contracts.base import Contract
 from shared.contracts.epoch import RewardModelRef
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, RunId
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 
 Pooling = Literal["mean", "gain"]
 Fit = Literal["none", "full", "strict", "warm"]

@@ -12,12 +12,10 @@ from shared.config.problems import suggestion
 from shared.contracts.base import Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
-from shared.contracts.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
-from shared.contracts.reward_learning import LabelsConfig, ShapingConfig
+from shared.contracts.learning.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
+from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
+from shared.contracts.learning.reward_learning import LabelsConfig, ShapingConfig
 
-ImitationSource = Literal["judged", "archive", "both"]
-RestartMode = Literal["archive", "backward", "trajectory"]
-RestartSelection = Literal["novelty", "judges", "random"]
 ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1"]
@@ -116,88 +114,6 @@ class GuidanceConfig(Contract):
     def asks(self) -> bool:
         """Whether any step is asked about."""
         return self.enabled and self.text_share + self.vision_share > 0
-
-
-class RestartsConfig(Contract):
-    """How many episodes begin at states of the run's archive. Evaluation always begins at the true start."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    share: float = Field(0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive; 0: none")
-    mode: RestartMode = Field(
-        "archive",
-        description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "
-        "archive's most valuable cell, until the policy reaches it from the true start; `trajectory`: evenly "
-        "along that one, each episode for `length` steps",
-    )
-    explore: int = Field(
-        0,
-        ge=0,
-        le=1_000_000_000,
-        description="steps of an exploration without a network before the first epoch, whose best path begins the "
-        "archive; 0: none",
-    )
-    selection: RestartSelection = Field(
-        "novelty",
-        description="which states: `novelty` prefers those seldom visited, `judges` those that the reward model values "
-        "most, `random` none",
-    )
-    cell: int = Field(2, ge=1, le=15, description="tiles across a cell of the archive, in each direction")
-    length: int = Field(
-        500, ge=10, le=1_000_000, description="`trajectory`: steps of an episode that begins on the trajectory"
-    )
-    stride: int = Field(25, ge=1, le=10_000, description="`backward`: mean steps between two starts on the trajectory")
-    window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries")
-    threshold: float = Field(
-        0.2,
-        gt=0,
-        le=1,
-        description="`backward`: starts move back past one when this share of its episodes reaches the goal",
-    )
-
-    @property
-    def backward(self) -> bool:
-        """Whether episodes begin by the backward curriculum."""
-        return bool(self.share) and self.mode == "backward"
-
-    @property
-    def along_trajectory(self) -> bool:
-        """Whether episodes begin evenly along one trajectory."""
-        return bool(self.share) and self.mode == "trajectory"
-
-
-class ImitationConfig(Contract):
-    """How strongly the policy imitates the best judged play and the archive's trajectories, beside PPO."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    mode: Literal["none", "sil", "awr"] = Field(
-        "none",
-        description="what weighs an imitated segment: `sil` how far its score exceeds the mean, as in self-imitation; "
-        "`awr` the exponential of that difference, as in advantage-weighted regression",
-    )
-    source: ImitationSource = Field(
-        "judged",
-        description="what is imitated: `judged` segments, trajectories of the `archive` of states, which are scored by "
-        "their returns, or `both`, half of the rows each",
-    )
-    trajectories: int = Field(
-        8, ge=1, le=100, description="trajectories of the archive that are imitated, drawn by restarts.selection"
-    )
-    top_k: int = Field(50, ge=1, le=1_000, description="segments that are imitated, best score first")
-    coefficient: float = Field(0.1, gt=0, le=100, description="weight of the imitation loss beside the policy loss")
-    beta: float = Field(0.1, gt=0, le=10, description="temperature of `awr`, in units of the score (0 to 1)")
-    epochs_back: int = Field(5, ge=1, le=1_000, description="epochs before this one whose judged segments are compared")
-
-    @property
-    def of_judged(self) -> bool:
-        """Whether judged segments are imitated."""
-        return self.mode != "none" and self.source != "archive"
-
-    @property
-    def of_archive(self) -> bool:
-        """Whether trajectories of the state archive are imitated."""
-        return self.mode != "none" and self.source != "judged"
 
 
 class RunConfig(Contract):

@@ -250,14 +250,9 @@ def archive_pack(run: RunId, epoch: int, digest: str) -> str:
     return f"{run_prefix(run)}archive/epoch_{epoch}_{digest[:16]}.zip"
 
 
-def explored_archive(run: RunId) -> str:
-    """What the exploration before the first epoch found, created once."""
-    return f"{run_prefix(run)}archive/explored.json"
-
-
-def exploration(run: RunId) -> str:
-    """The database of an exploration that has not ended."""
-    return f"{run_prefix(run)}archive/exploration.sqlite"
+def exploration(run: RunId, *, ended: bool) -> str:
+    """What the exploration before the first epoch found, created once; before its end, its database."""
+    return f"{run_prefix(run)}archive/{'explored.json' if ended else 'exploration.sqlite'}"
 
 
 def trajectory(run: RunId, entry: int, digest: str) -> str:

@@ -29,7 +29,7 @@ from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName
-from shared.contracts.reward_learning import ShapingConfig
+from shared.contracts.learning.reward_learning import ShapingConfig
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import DIMENSIONS
 from shared.game.observation import counters

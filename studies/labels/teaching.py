@@ -24,7 +24,7 @@ from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_runner import training_seed
 from shared.contracts.base import sha256
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 from shared.rewardnet import WIDTHS, Floats, RewardWeights
 from studies.judges.answers import Answer
 from studies.judges.bank import Bank, BankSegment

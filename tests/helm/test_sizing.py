@@ -4,7 +4,7 @@ import re
 
 from bench import scale
 from deploy.generate.values import Values
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from tests.helm.rendering import ROOT
 
 PAGE = (ROOT / "docs/sizing.md").read_text()

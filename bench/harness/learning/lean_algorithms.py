@@ -17,7 +17,7 @@ from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.runners import EpochPlanCallback, begin_epoch
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 # Rewards are not scaled here: a clip for scaled rewards would hide the game.

@@ -17,7 +17,7 @@ from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 STEPS_PER_ENV = 128

@@ -6,7 +6,7 @@ from statistics import fmean
 from services.coordinator.domain.run_view import EpochView
 from shared.contracts.epoch import ImitatedSegment, Imitation
 from shared.contracts.ids import SegmentId
-from shared.contracts.run import ImitationConfig
+from shared.contracts.learning.restarts import ImitationConfig
 from shared.contracts.scores import SegmentScores
 
 

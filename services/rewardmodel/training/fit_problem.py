@@ -33,7 +33,7 @@ from services.rewardmodel.training.ensemble import Parameters, initial_parameter
 from services.rewardmodel.training.fit import FitConfig, FitResult, Regularisation, fit
 from services.rewardmodel.training.state_sampler import StateSampler
 from shared.contracts.card import Pooling
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 from shared.rewardnet import Floats
 
 MAX_VALIDATION_SEGMENTS: Final = 512  # enough to see an improvement, cheap enough to validate often

@@ -17,7 +17,7 @@ from services.rewardmodel.training.report import build_report
 from services.rewardmodel.training.state_dict import serialise_state_dict
 from services.rewardmodel.training.train import TrainingTask, train
 from services.rewardmodel.training_protocol import TrainingRequest, TrainingResult
-from shared.contracts.reward_learning import LabelSource
+from shared.contracts.learning.reward_learning import LabelSource
 from shared.rewardnet import WIDTHS, dump, load
 
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Final
 
 from services.trainer.domain.curriculum import SLOTS
-from shared.contracts.run import RestartsConfig
+from shared.contracts.learning.restarts import RestartsConfig
 
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
 OPENING: Final = 12

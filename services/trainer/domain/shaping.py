@@ -16,7 +16,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.reward_learning import ShapingConfig
+from shared.contracts.learning.reward_learning import ShapingConfig
 from shared.rewardnet import Floats, RewardNet, conservative_potential
 
 Mask = NDArray[np.bool_]

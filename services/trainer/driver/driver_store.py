@@ -158,26 +158,26 @@ class DriverStore:
     def read_explored(self) -> ExploredArchive | None:
         """What the exploration before the first epoch found; None before its end."""
         try:
-            return ExploredArchive.from_bytes(self._get(keys.explored_archive(self.run)))
+            return ExploredArchive.from_bytes(self._get(keys.exploration(self.run, ended=True)))
         except NotFound:
             return None
 
     def commit_explored(self, explored: ExploredArchive) -> ExploredArchive:
         """Commit what the exploration found; return what was committed first. Its database is not needed any more."""
-        self._commit(keys.explored_archive(self.run), explored.to_bytes())
-        self.retry(lambda: self.store.delete(keys.exploration(self.run)))
+        self._commit(keys.exploration(self.run, ended=True), explored.to_bytes())
+        self.retry(lambda: self.store.delete(keys.exploration(self.run, ended=False)))
         return self.read_explored() or explored
 
     def read_exploration(self) -> bytes | None:
-        """The database of an exploration that a former driver began; None if there is none."""
+        """The database of an exploration that a former driver began; None if no driver did."""
         try:
-            return self._get(keys.exploration(self.run))
+            return self._get(keys.exploration(self.run, ended=False))
         except NotFound:
             return None
 
     def save_exploration(self, content: bytes) -> None:
         """Store the database of an exploration, in place of its former one."""
-        self.retry(lambda: self.store.put(keys.exploration(self.run), content))
+        self.retry(lambda: self.store.put(keys.exploration(self.run, ended=False), content))
 
     def recorded_episodes(self, epoch: int) -> list[EpisodeId]:
         """The episode of each segment of the epoch that is in the store."""

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.domain.shaping import ConservativePotential, Shaper
-from shared.contracts.reward_learning import ShapingConfig
+from shared.contracts.learning.reward_learning import ShapingConfig
 from shared.rewardnet import view_of
 
 

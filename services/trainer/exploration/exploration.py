@@ -21,7 +21,7 @@ from services.trainer.games import GAMES
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import select
-from shared.contracts.run import RestartSelection
+from shared.contracts.learning.restarts import RestartSelection
 from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.run import ImitationConfig
+from shared.contracts.learning.restarts import ImitationConfig
 
 LIMIT: Final = 20.0
 """Largest weight of `awr`, as in Peng et al. 2019 (arXiv:1910.00177): one outlier must not be all that is imitated."""

@@ -15,7 +15,7 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.state_archive.goal import ArchiveGoal, next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import TrajectoryRef
-from shared.contracts.run import RestartsConfig
+from shared.contracts.learning.restarts import RestartsConfig
 
 
 class AlongTrajectory:

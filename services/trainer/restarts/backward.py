@@ -12,7 +12,7 @@ from services.trainer.restarts.trajectory_player import start_name
 from services.trainer.state_archive.goal import ArchiveGoal, next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import BackwardStage
-from shared.contracts.run import RestartsConfig
+from shared.contracts.learning.restarts import RestartsConfig
 
 
 class BackwardCurriculum:

@@ -18,7 +18,7 @@ from services.trainer.state_archive.archive import ArchiveEntry, StateArchive, i
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import Score, select
 from shared.contracts.epoch import ArchiveRef
-from shared.contracts.run import RestartSelection
+from shared.contracts.learning.restarts import RestartSelection
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
 from shared.game.observation import counters

@@ -10,7 +10,7 @@ from services.trainer.rl.env_runner import BatchedEnvRunner
 from services.trainer.rl.learner import CURIOSITY, DEVICE, HYPER, OPTIONS, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 SAMPLE_TIMEOUT_S = 600.0

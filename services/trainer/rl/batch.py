@@ -20,7 +20,7 @@ from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from services.trainer.rl.networks.pixel_observation import as_network_input, inference_chunks
 from services.trainer.rl.networks.policy_network import BEGINS, MEMORY, piece_begins, rows_of_pieces
 from services.trainer.rl.reward_normalisation import RewardNormalisation
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.game.observation import cells
 
 ADVANTAGES = "advantages"

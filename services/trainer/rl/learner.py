@@ -33,7 +33,7 @@ from services.trainer.rl.learners.learner_replicas import LearnerReplicas
 from services.trainer.rl.learners.minibatch_share import MinibatchShare, predicted_rows
 from services.trainer.rl.module import CURIOSITY_VALUES, GAME_VALUES
 from services.trainer.rl.networks.policy_network import BEGINS
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 
 HYPER = "hyper"
 CURIOSITY = "curiosity"

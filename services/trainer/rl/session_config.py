@@ -8,7 +8,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.settings import DriverGroup, LearnerDevice
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 SESSION_CONFIG = "session_config"

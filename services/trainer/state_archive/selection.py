@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
-from shared.contracts.run import RestartSelection
+from shared.contracts.learning.restarts import RestartSelection
 
 SELECTIONS: Final[tuple[RestartSelection, ...]] = get_args(RestartSelection)
 Score = Callable[[ArchiveEntry], float]

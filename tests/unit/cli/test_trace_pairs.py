@@ -13,7 +13,7 @@ from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochStart
 from shared.contracts.events import EpochFinished
 from shared.contracts.ids import Digest
-from shared.contracts.reward_learning import LabelsConfig
+from shared.contracts.learning.reward_learning import LabelsConfig
 from shared.state.pairs import PairReader
 from shared.store import keys
 from shared.store.port import Store

@@ -17,7 +17,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelR
 from shared.contracts.events import EpochFinished
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, SegmentId
 from shared.contracts.judging.pairs import PairComparison, PairSelection
-from shared.contracts.reward_learning import LabelsConfig
+from shared.contracts.learning.reward_learning import LabelsConfig
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import JudgeReplies
 from shared.errors import Transient

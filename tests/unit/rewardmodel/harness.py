@@ -21,7 +21,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished, RunState, ScoresReady, ScoreStatus
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, RunId, SegmentId
 from shared.contracts.judging.pairs import OrderAnswer, PairComparison, PairSelection, SelectedPair
-from shared.contracts.reward_learning import LabelsConfig
+from shared.contracts.learning.reward_learning import LabelsConfig
 from shared.contracts.run import ObservationName, RunConfig, RunRecord
 from shared.contracts.scores import SegmentScores
 from shared.game.recording.segment import Members, pack_state, write_segment

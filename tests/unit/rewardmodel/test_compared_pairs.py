@@ -23,7 +23,7 @@ from services.rewardmodel.domain.preferences import PairingConfig, RatingArrays,
 from services.rewardmodel.training.evaluation import heldout_scores, segment_scores, state_scores
 from services.rewardmodel.training.train import TrainingTask, train
 from shared.contracts.epoch import SegmentRef
-from shared.contracts.reward_learning import LabelsConfig
+from shared.contracts.learning.reward_learning import LabelsConfig
 from shared.store import keys
 from tests.unit.rewardmodel.harness import RUN, Harness
 from tests.unit.rewardmodel.synthetic_judge import judged

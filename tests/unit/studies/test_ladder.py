@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 
 DOCS = Path(__file__).parents[3] / "docs"
 

@@ -12,7 +12,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import MemoryName, RunConfig
 
 OBSERVATION = gym.spaces.Box(-1, 1, (128,), np.float32)

@@ -11,7 +11,7 @@ from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.checkpoint import WEIGHTS
 from services.trainer.driver.driver_store import DriverStore
 from shared.contracts.epoch import BackwardStage, EpochFinishedRecord, EpochStart
-from shared.contracts.run import ImitationConfig, RestartsConfig
+from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
 from shared.errors import DigestMismatch
 from shared.store.object_store import local_store
 from shared.store.port import Store

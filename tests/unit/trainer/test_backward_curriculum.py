@@ -21,7 +21,8 @@ from services.trainer.state_archive.cell_watch import GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
 from shared.contracts.ids import Digest
-from shared.contracts.run import RestartsConfig, RunConfig
+from shared.contracts.learning.restarts import RestartsConfig
+from shared.contracts.run import RunConfig
 from shared.errors import DigestMismatch
 from shared.game.emulator.start import StartState, true_start
 from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, TrajectoriesInMemory

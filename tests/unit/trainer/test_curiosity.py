@@ -10,7 +10,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from services.trainer.rl.batch import CURIOSITY_TARGETS, WHITENED
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.learner import CuriosityPPOLearner
-from shared.contracts.ppo import CuriosityView, PpoConfig
+from shared.contracts.learning.ppo import CuriosityView, PpoConfig
 from shared.game.observation import cells
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
 from shared.game.observation.novelty import VIEWS

@@ -17,7 +17,8 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.epoch import EpochStart
-from shared.contracts.run import RestartsConfig, RunConfig
+from shared.contracts.learning.restarts import RestartsConfig
+from shared.contracts.run import RunConfig
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.unit.trainer.run_fixtures import NOW, RUN
@@ -106,7 +107,7 @@ def test_a_stopped_exploration_goes_on_elsewhere_and_finds_the_same(completed: E
 
 def test_a_damaged_database_of_an_exploration_is_explored_again(completed: EpochStart, tmp_path: Path) -> None:
     driven = Driven(tmp_path)
-    driven.driver_store.store.put(keys.exploration(RUN), b"damaged")
+    driven.driver_store.store.put(keys.exploration(RUN, ended=False), b"damaged")
     assert driven.exploration.complete(ordered()) == completed
 
 

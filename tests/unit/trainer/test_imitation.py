@@ -18,8 +18,9 @@ from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
 from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
-from shared.contracts.ppo import PpoConfig
-from shared.contracts.run import ImitationConfig, SamplingConfig
+from shared.contracts.learning.ppo import PpoConfig
+from shared.contracts.learning.restarts import ImitationConfig
+from shared.contracts.run import SamplingConfig
 from shared.errors import DigestMismatch
 from shared.game.recording.segment import read_segment
 from shared.store.open import open_store

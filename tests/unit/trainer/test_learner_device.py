@@ -20,7 +20,7 @@ from services.trainer.rl.learners import learner_device
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
 
 META = torch.device("meta")  # tensors without data: an operation with one of the CPU fails, as with one of a GPU

@@ -18,7 +18,7 @@ from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from services.trainer.rl.batch import ADVANTAGES, GAME_TARGETS, BatchBuilder
 from services.trainer.rl.learner import CURIOSITY, HYPER, CuriosityPPOLearner
 from services.trainer.rl.module import ActorCriticModule
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from tests.unit.trainer.corridor_env import ACTION, OBSERVATION
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build

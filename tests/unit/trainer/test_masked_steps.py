@@ -13,7 +13,7 @@ from ray.rllib.env.utils.infinite_lookback_buffer import InfiniteLookbackBuffer
 from services.trainer.rl.batch import ADVANTAGES, BatchBuilder
 from services.trainer.rl.env_runner import ACTED
 from services.trainer.rl.learner import CuriosityPPOLearner
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build

@@ -13,7 +13,7 @@ from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.networks.policy_network import BEGINS, MEMORY
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import MemoryName
 from shared.errors import Permanent
 from tests.unit.trainer.corridor_env import Corridor, corridor_session

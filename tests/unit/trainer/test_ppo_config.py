@@ -14,7 +14,7 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
-from shared.contracts.ppo import PpoConfig, ValueLoss
+from shared.contracts.learning.ppo import PpoConfig, ValueLoss
 from shared.contracts.run import RunConfig
 from tests.unit.trainer.test_learner_equals_stock import Unscaled, episodes, learner
 

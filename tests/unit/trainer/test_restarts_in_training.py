@@ -7,8 +7,8 @@ import pytest
 
 from services.trainer.restarts.run_archive import RunArchive
 from shared.contracts.epoch import ArchiveRef, EpochStart
+from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.progress import ArchiveCoverage
-from shared.contracts.run import RestartsConfig
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.unit.trainer.run_fixtures import NOW, RUN, run_in

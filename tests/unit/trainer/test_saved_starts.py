@@ -14,7 +14,8 @@ from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionCo
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart, SavedState
 from shared.contracts.ids import Digest, StateName
-from shared.contracts.run import RestartsConfig, RunConfig
+from shared.contracts.learning.restarts import RestartsConfig
+from shared.contracts.run import RunConfig
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.emulator import EMULATOR, Emulator
 from shared.game.emulator.start import begin_episode, true_start

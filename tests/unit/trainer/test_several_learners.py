@@ -13,7 +13,7 @@ from services.trainer.driver.session_factory import WORKER_NICENESS, start_ray
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
 from services.trainer.settings import DriverGroup
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.errors import Fatal
 from tests.unit.trainer.corridor_env import corridor_session
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from services.trainer.domain.shaping import ConservativePotential, Rewards, Shaper, shaping
-from shared.contracts.reward_learning import ShapingConfig
+from shared.contracts.learning.reward_learning import ShapingConfig
 from shared.rewardnet import PHI_LIMIT, Floats, RewardNet, input_statistics, random_weights, standardise
 
 GAMMA = 0.99

@@ -12,7 +12,7 @@ from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, St
 from services.trainer.state_archive.cell import LASTING, ArchiveCell, coarse_tile
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import SELECTIONS, select, weights
-from shared.contracts.run import RestartSelection
+from shared.contracts.learning.restarts import RestartSelection
 from shared.game.observation import counters
 
 QUALITIES = st.builds(PathQuality, hearts=st.integers(1, 5), steps=st.integers(1, 500))

@@ -9,7 +9,7 @@ from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, WHITENED
 from services.trainer.rl.curiosity.visit_counts import VisitCounts
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.module import CURIOSITY_VALUES
-from shared.contracts.ppo import PpoConfig
+from shared.contracts.learning.ppo import PpoConfig
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.ppo import CuriosityView
+from shared.contracts.learning.ppo import CuriosityView
 from shared.game.observation import novelty
 
 

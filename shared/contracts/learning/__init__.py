@@ -1,0 +1,1 @@
+"""How a run learns: PPO, reward models, restarts and imitation."""
