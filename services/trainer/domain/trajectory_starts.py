@@ -1,4 +1,4 @@
-"""Where on one trajectory the episodes of an epoch begin: everywhere alike, so that all its parts are learnt together."""
+"""Where on one trajectory the episodes of an epoch begin: evenly, so that all of its parts are learnt together."""
 
 from typing import Final
 
