@@ -24,15 +24,19 @@ class AlongTrajectory:
     def __init__(self, trajectories: ArchiveTrajectories) -> None:
         self._trajectories = trajectories
 
-    def plan(self, reference: TrajectoryRef, config: RestartsConfig, epoch: int, known: Known) -> RestartPlan:
-        """The starts of an epoch along this trajectory, with the share and length of the run's configuration.
+    def plan(
+        self, reference: TrajectoryRef, config: RestartsConfig, epoch: int, known: Known, length: int | None
+    ) -> RestartPlan:
+        """The starts of an epoch along this trajectory, with the share of the run's configuration.
+
+        An episode may take `length` steps; without one, as many as the backward curriculum grants it to the end.
 
         Raises NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
         """
         count = round(config.share * SLOTS)
         points = spread_points(reference.steps, count, epoch)
         trajectory, found = self._trajectories.starts(reference, points)
-        states = [replace(start.state, length=config.length) for start in found.values()]
+        states = [replace(start.state, length=length or start.state.length) for start in found.values()]
         drawn = [states[slot % len(states)] for slot in range(count)] if states else []
         paths = {
             start.state.name: PathStart(trajectory.entry, start.step, follows=start.step) for start in found.values()

@@ -71,9 +71,9 @@ class EpochRestarts:
         stage = stage_of(order)
         if stage is not None and stage.begin:
             return self._backward.plan(stage, restarts, self._archive.known)
-        trajectory = trajectory_of(order)
+        trajectory, length = trajectory_of(order), restarts.length if stage is None else None
         if trajectory is not None:
-            return self._along.plan(trajectory, restarts, order.epoch, self._archive.known)
+            return self._along.plan(trajectory, restarts, order.epoch, self._archive.known, length)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)
@@ -136,5 +136,8 @@ def stage_of(order: EpochStart) -> BackwardStage | None:
 
 
 def trajectory_of(order: EpochStart) -> TrajectoryRef | None:
-    """The trajectory along which an order's episodes begin."""
-    return None if order.demonstrations is None else order.demonstrations.trajectory
+    """The trajectory along which an order's episodes begin: also that of a curriculum at its end, the true start."""
+    found = order.demonstrations
+    if found is None:
+        return None
+    return found.trajectory if found.backward is None else found.backward.trajectory
