@@ -5,8 +5,9 @@ order had pinned that archive. Seed and settings decide the exploration, so that
 database is stored at intervals, and another driver continues it.
 """
 
+import base64
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -17,13 +18,13 @@ from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
 from services.trainer.exploration.exploration import Exploration, ExplorationPlan
 from services.trainer.exploration.leg_player import LegStart
-from services.trainer.exploration.legs import PathLegs, pack_legs, unpack_legs
+from services.trainer.exploration.legs import PathLegs
 from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.explored_path import pack_of_path
 from services.trainer.rl.session_config import TrainingSessionConfig
-from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.archive import PathPart, in_one_episode
 from services.trainer.state_archive.goal import next_goal
 from shared.contracts.epoch import EpochStart, ExploredArchive
 from shared.errors import Permanent
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
 SEARCH: Final = 0.7  # of the progress shown: the rest shortens the path
-LEGS: Final = "legs"  # fact of the database: the legs found so far
+SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
 
 
 class FirstExploration:
@@ -85,7 +86,7 @@ class FirstExploration:
             steps=exploration.progress.steps,
             seconds=self._clock() - began,
             cells=len(exploration.archive),
-            path_steps=steps_of(path),
+            path_steps=len(path.actions),
             archive=archive,
             demonstrations=demonstrations,
             created=datetime.now(UTC),
@@ -125,14 +126,14 @@ class FirstExploration:
 
     def _best_path(
         self, exploration: Exploration, start: bytes, file: ArchiveFile, workers: RolloutWorkers
-    ) -> tuple[PathPart, ...] | None:
+    ) -> PathPart | None:
         """The path to the cell that achieved most, shortened; milestones decide nothing. None if it was cut short."""
         if exploration.progress.steps < self._config.run.restarts.explore:
             return None
         best = next_goal(exploration.archive, None, None)
         if best is None:
-            return ()
-        explored = exploration.archive.trajectory(best)
+            return PathPart(0, b"")
+        explored = in_one_episode(exploration.archive.trajectory(best))
         legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored)
         try:
             return self._shortened(legs, explored, file, workers)
@@ -140,29 +141,25 @@ class FirstExploration:
             legs.close()
 
     def _shortened(
-        self, legs: PathLegs, explored: tuple[PathPart, ...], file: ArchiveFile, workers: RolloutWorkers
-    ) -> tuple[PathPart, ...] | None:
-        """The legs as one path, or the explored path if that is not longer. None if there is a reason to exit."""
-        known = unpack_legs(file.fact(LEGS) or [])
-        found: list[PathPart] = []
-        for leg in legs.shorten(workers, known):
-            if leg is None:
-                log.warning("path not shortened: a leg was not found again", legs=len(found))
-                return explored
-            found.append(leg)
-            self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * len(found) / len(legs.goals))
-            if len(found) > len(known):
-                file.note(LEGS, pack_legs(found))
+        self, legs: PathLegs, explored: PathPart, file: ArchiveFile, workers: RolloutWorkers
+    ) -> PathPart | None:
+        """The explored path, shortened leg by leg as far as that succeeds. None if there is a reason to exit."""
+        noted = file.fact(SHORTENED)
+        known = None if noted is None else PathPart(noted[0], base64.b64decode(noted[1]))
+        path: PathPart | None = known
+        for number, path in enumerate(legs.shorten(workers, known), start=1):
+            if path is None:
+                break
+            self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * number / len(legs.goals))
+            if path != known:
+                file.note(SHORTENED, [path.seed, base64.b64encode(path.actions).decode()])
                 self._driver_store.save_exploration(file.content())
             if self._exits:
                 return None
-        path = tuple(leg for leg in found if leg.actions)
-        return min(explored, path, key=steps_of)
-
-
-def steps_of(path: Sequence[PathPart]) -> int:
-    """The actions of a path."""
-    return sum(len(part.actions) for part in path)
+        if path is None or len(path.actions) >= len(explored.actions) or not legs.leads(path):
+            log.warning("path not shortened", steps=len(explored.actions))
+            return explored
+        return path
 
 
 def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:
@@ -175,6 +172,7 @@ def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:
         run.world,
         run.seed,
         rollout=RolloutPlan(run.frame_skip, tiles_per_cell=cell),
+        reseeds=False,
         game=run.game,
         request=request,
     )

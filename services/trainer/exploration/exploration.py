@@ -41,13 +41,16 @@ class ExplorationPlan:
     rollouts: int = 64
     """Rollouts of a round at most. More keep more processes busy, but see what others found later."""
     rollout: RolloutPlan = field(default_factory=RolloutPlan)
+    reseeds: bool = True
+    """Whether each rollout seeds the game's random generator; else each path of the archive is one episode."""
     game: str = BRAMBLE
     request: GameRequest | None = None
     """What a run says about its game; None: Bramble's world at normal difficulty."""
 
     def facts(self) -> dict[str, Any]:
         """The plan as data. The digest of the ROM stands for the game: files lie elsewhere on another machine."""
-        return {name: value for name, value in asdict(self).items() if name not in ("game", "request")}
+        unnamed = ("game", "request", *(["reseeds"] if self.reseeds else []))  # as it was before it could be chosen
+        return {name: value for name, value in asdict(self).items() if name not in unnamed}
 
     def open_game(self) -> Game:
         """Open the game."""
@@ -125,8 +128,8 @@ class Exploration:
     def _task(self, parent: ArchiveEntry | None, seed: int) -> RolloutTask:
         if parent is None:
             return RolloutTask(compress_state(self._start), None, 0, seed)
-        stored = self._file.state(parent)
-        return RolloutTask(stored.state, stored.memory, parent.quality.steps, seed)
+        stored, goes_on = self._file.state(parent), not self.plan.reseeds
+        return RolloutTask(stored.state, stored.memory, parent.quality.steps, seed, goes_on=goes_on)
 
     def _merge(
         self, parents: list[ArchiveEntry | None], tasks: list[RolloutTask], results: list[PlayedRollout]
@@ -161,7 +164,7 @@ class Exploration:
             number=len(self.archive.entries),
             cell=found.cell,
             parent=None if parent is None else parent.number,
-            seed=task.game_seed,
+            seed=parent.seed if parent is not None and task.goes_on else task.game_seed,
             actions=result.actions[: found.actions],
             quality=found.quality,
             digest=found.digest,

@@ -1,7 +1,7 @@
 """Plays a part of a path in this process: what it achieves, whether it reaches a goal, and what it can do without."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from services.trainer.exploration.rollout import ACTIONS_VERSION, RolloutPlan, compress_state
@@ -10,7 +10,7 @@ from services.trainer.state_archive.cell import lasting, may_restart
 from services.trainer.state_archive.goal import achieves
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import begin_episode
+from shared.game.emulator.start import begin_episode, continue_episode
 from shared.game.games.game import Game
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -24,7 +24,7 @@ Counters = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class LegStart:
-    """Where a leg begins. `state` is compressed; without a memory the episode begins there."""
+    """Where a leg begins. `state` is compressed; without a memory the episode begins there, and its seed counts."""
 
     state: bytes
     memory: bytes | None = None
@@ -51,23 +51,19 @@ class LegPlayer:
         """End the emulator."""
         self._emulator.close()
 
-    def achievements(self, start: LegStart, path: Sequence[PathPart]) -> list[tuple[Counters, tuple[PathPart, ...]]]:
-        """The lasting counters along a path in their order, each with the parts since the one before.
+    def legs(self, start: LegStart, path: PathPart) -> list[tuple[Counters, PathPart]]:
+        """The lasting counters along a path in their order, each with the actions since the one before.
 
         They count when the hero has control: a leg ends where the next one can begin.
         """
-        found: list[tuple[Counters, tuple[PathPart, ...]]] = []
-        here, now = start, self.play(start, PathPart(0, b"")).end.counters
-        since: list[PathPart] = []
-        for part in path:
-            values: list[Counters] = []
-            here = self.play(here, part, values=values).end
-            begun = 0
-            for made, value in enumerate(values, start=1):
-                if value != now:
-                    found.append((value, (*since, PathPart(part.seed, part.actions[begun:made]))))
-                    since, begun, now = [], made, value
-            since.append(PathPart(part.seed, part.actions[begun:]))
+        values: list[Counters] = [self.play(start, PathPart(path.seed, b"")).end.counters]
+        self.play(start, path, values=values)
+        found: list[tuple[Counters, PathPart]] = []
+        begun = 0
+        for made, (before, value) in enumerate(pairwise(values), start=1):
+            if value != before:
+                found.append((value, PathPart(path.seed, path.actions[begun:made])))
+                begun = made
         return found
 
     def reach(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival | None:
@@ -80,7 +76,10 @@ class LegPlayer:
     ) -> Arrival:
         """Play the part, or up to the goal. `values` receives the lasting counters when control was last seen."""
         emulator, decoder = self._emulator, self._decoder
-        begin_episode(emulator, unpack_state(start.state), part.seed, ACTIONS_VERSION)
+        if start.memory is None:
+            begin_episode(emulator, unpack_state(start.state), part.seed, ACTIONS_VERSION)
+        else:
+            continue_episode(emulator, unpack_state(start.state), ACTIONS_VERSION)
         image, _ = emulator.take()
         state = decoder.begin(image)
         trace = EpisodeTrace(state)
@@ -108,11 +107,11 @@ class LegPlayer:
         end = LegStart(compress_state(emulator.save()), EpisodeMemory.of(trace, counters).to_bytes(), now)
         return Arrival(part.actions[:made], PathQuality.at(state, made).hearts, end, at_goal)
 
-    def shortened(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival:
-        """Leave out what the goal is reached without, at no cost of hearts. The part must reach the goal."""
+    def shortened(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival | None:
+        """Leave out what the goal is reached without, at no cost of hearts; None if the part does not reach it."""
         best = self.reach(start, part, goal)
         if best is None:
-            raise ValueError("the part does not reach its goal")
+            return None
         for size in REMOVED:
             place = 0
             while place < len(best.actions):

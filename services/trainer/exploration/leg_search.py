@@ -8,7 +8,7 @@ import numpy as np
 from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
 from services.trainer.exploration.leg_player import Counters, LegStart
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
-from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive
+from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, in_one_episode
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import achieves
 from services.trainer.state_archive.selection import select
@@ -75,9 +75,9 @@ class LegSearch:
     def _task(self, parent: ArchiveEntry | None, start: LegStart, goal: Counters) -> RolloutTask:
         seed = int(self._rng.integers(0, MAX_SEED))
         if parent is None:
-            return RolloutTask(start.state, start.memory, 0, seed, goal)
+            return RolloutTask(start.state, start.memory, 0, seed, goal, goes_on=start.memory is not None)
         state = self._states[parent.number]
-        return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal, continues=True)
+        return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal, goes_on=True)
 
     def _merge(self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout, goal: Counters) -> None:
         self.steps += len(result.actions)
@@ -98,8 +98,7 @@ class LegSearch:
         self._states[number] = found
 
     def _arrive(self, parent: ArchiveEntry | None, part: PathPart, found: FoundState) -> None:
-        before = () if parent is None else self._archive.trajectory(parent)
-        way = PathPart(part.seed, b"".join(one.actions for one in (*before, part)))
+        way = in_one_episode((*(() if parent is None else self._archive.trajectory(parent)), part))
         if found.quality.hearts < self._hearts or not self._leads(way):
             return
         if self._bound == MAX_STEPS:

@@ -63,7 +63,7 @@ class RolloutTask:
     """Of the options, and of the game's random generator."""
     goal: tuple[int, ...] | None = None
     """Lasting counters at which the rollout ends; None: it has no goal."""
-    continues: bool = False
+    goes_on: bool = False
     """The game's random generator goes on, so that the path is one episode; else the rollout seeds it."""
 
     @property
@@ -112,7 +112,7 @@ class RolloutPlayer:
 
     def play(self, task: RolloutTask, known: Mapping[ArchiveCell, PathQuality]) -> PlayedRollout:
         """Play one rollout. `known` is the quality of the best path into each known cell."""
-        if task.continues:
+        if task.goes_on:
             continue_episode(self._emulator, unpack_state(task.state), ACTIONS_VERSION)
         else:
             begin_episode(self._emulator, unpack_state(task.state), task.game_seed, ACTIONS_VERSION)

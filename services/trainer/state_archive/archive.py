@@ -5,7 +5,7 @@ path gets a new entry.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -53,6 +53,11 @@ class PathPart(NamedTuple):
 
     seed: int
     actions: bytes
+
+
+def in_one_episode(path: Sequence[PathPart]) -> PathPart:
+    """The parts of a path that never seeded the game again, as one; an empty path has no action."""
+    return PathPart(path[0].seed if path else 0, b"".join(part.actions for part in path))
 
 
 def is_better(new: PathQuality, old: PathQuality) -> bool:
