@@ -24,9 +24,8 @@ class Arm:
     `rewards` replaces the study's reward profile, and `direct` pays the judge's score of each segment without a reward
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
-    best judged play, or what else `source` names. With a `demonstration`, half of the training episodes begin on the
-    trajectory to the archive's best cell, by this restart mode; with `restarts`, half of them begin at states of the
-    archive that this selection draws. With `memory` the policy is recurrent, with `window` it also sees its
+    best judged play, or what else `source` names. With `backward`, half of the training episodes begin by the backward
+    curriculum; with `restarts`, half of them begin at states of the archive that this selection draws. With `memory` the policy is recurrent, with `window` it also sees its
     surroundings
     (obs/v3). `bank` names the labels of a reward model that is trained on the bank instead of the run's play.
     """
@@ -41,7 +40,7 @@ class Arm:
     planner: bool = False
     imitation: ImitationMode = "none"
     source: ImitationSource = "judged"
-    demonstration: Literal["none", "backward", "trajectory"] = "none"
+    backward: bool = False
     restarts: ArchiveSelection = "none"
     guidance: bool = False
     options: bool = False
@@ -57,13 +56,7 @@ class Arm:
     @property
     def in_default_study(self) -> bool:
         """Whether a study trains it without being asked to: unassisted play of the judges' claim, not a technique."""
-        technique = (
-            self.demonstration != "none"
-            or self.memory
-            or self.window
-            or self.restarts != "none"
-            or self.source != "judged"
-        )
+        technique = self.backward or self.memory or self.window or self.restarts != "none" or self.source != "judged"
         return not (self.assisted or technique or self.shaping in ("noisy", "bank"))
 
 
@@ -89,13 +82,7 @@ ARMS: Final = {
             "backward",
             "as `judges`, and half of the episodes begin by the backward curriculum",
             "judges",
-            demonstration="backward",
-        ),
-        Arm(
-            "trajectory",
-            "as `judges`, and half of the episodes begin along the trajectory to the archive's best cell",
-            "judges",
-            demonstration="trajectory",
+            backward=True,
         ),
         *(
             Arm(

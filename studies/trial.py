@@ -90,9 +90,9 @@ def _techniques(arm: Arm, run: RunConfig) -> dict[str, Any]:
     share = run.restarts.share or RESTARTED_SHARE
     if arm.imitation != "none":
         changes["imitation"] = run.imitation.model_copy(update={"mode": arm.imitation, "source": arm.source})
-    if arm.demonstration != "none":
-        begun = {"share": share, "mode": arm.demonstration, "selection": "judges"}
-        changes["restarts"] = run.restarts.model_copy(update=begun)
+    if arm.backward:
+        backward = {"share": share, "mode": "backward", "selection": "judges"}
+        changes["restarts"] = run.restarts.model_copy(update=backward)
     if arm.restarts != "none":
         drawn = {"share": share, "selection": arm.restarts}
         changes["restarts"] = run.restarts.model_copy(update=drawn)

@@ -90,12 +90,6 @@ class ArchiveDemonstrations(Contract):
         default_factory=list, max_length=100, description="trajectories that the policy imitates"
     )
     backward: BackwardStage | None = Field(None, description="the backward curriculum; None: it has no goal")
-    trajectory: TrajectoryRef | None = Field(None, description="along which episodes begin; None: along none")
-
-    @property
-    def on_one(self) -> bool:
-        """Whether episodes begin on one trajectory, which then is the one that is imitated."""
-        return self.backward is not None or self.trajectory is not None
 
 
 class ExploredArchive(Contract):

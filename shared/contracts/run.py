@@ -224,10 +224,9 @@ class RunConfig(Contract):
         return self
 
     def _can_restart(self) -> None:
-        if self.restarts.mode != "archive" and not self.restarts.share:
+        if self.restarts.mode == "backward" and not self.restarts.share:
             raise ValueError(
-                f"restarts.mode {self.restarts.mode} needs restarts.share above 0: the share of episodes that begin on "
-                "the trajectory"
+                "restarts.mode backward needs restarts.share above 0: the share of episodes on the way back"
             )
         if not self.restarts.explore:
             return

@@ -11,6 +11,9 @@ from typing import Final
 from services.trainer.domain.curriculum import SLOTS
 from shared.contracts.learning.restarts import RestartsConfig
 
+SPREAD: Final = 50  # points on the whole demonstration
+ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
+GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
 OPENING: Final = 12
 """Most random moves before an episode. Seeds vary only what the game draws by itself, such as enemies: in rooms without
@@ -28,6 +31,15 @@ def start_points(begin: int, config: RestartsConfig) -> list[int]:
     numbers = range(1, config.window + 1)
     points = [max(0, begin - max(number, config.stride * number**2 // config.window)) for number in numbers]
     return list(dict.fromkeys(points))
+
+
+def spread_points(steps: int, epoch: int) -> list[int]:
+    """Where episodes begin after the curriculum has arrived at the true start: evenly on the whole demonstration.
+
+    The points are shifted from epoch to epoch.
+    """
+    phase = epoch * GOLDEN % 1
+    return sorted({int((number + phase) * steps / SPREAD) for number in range(SPREAD)})
 
 
 def point_slots(points: Sequence[int], share: float) -> list[int]:

@@ -78,8 +78,8 @@ def _archived(
     if order.demonstrations is None or not order.demonstrations.imitated:
         return None
     played = play(order.demonstrations.imitated)
-    if order.demonstrations.on_one:
-        weights = np.ones(len(played))  # there is nothing to compare it with
+    if order.demonstrations.backward is not None:
+        weights = np.ones(len(played))  # of the one demonstration: there is nothing to compare it with
     else:
         weights = return_weights(order.config.imitation, [one.total for one in played])
     return _rows(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from services.trainer.domain.backward import earliest_mastered, point_slots, start_points
+from services.trainer.domain.backward import ARRIVED_SHARE, earliest_mastered, point_slots, spread_points, start_points
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
@@ -23,15 +23,16 @@ class BackwardCurriculum:
         self.figures: dict[str, float] = {}
         """Where the curriculum stands after the last epoch, as metrics."""
 
-    def plan(self, stage: BackwardStage, config: RestartsConfig, known: Known) -> RestartPlan:
+    def plan(self, stage: BackwardStage, config: RestartsConfig, known: Known, epoch: int) -> RestartPlan:
         """The starts of an epoch at this stage, with the share and distances of the run's configuration.
 
-        Raises NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
+        At the true start they lie evenly on the trajectory, so that the policy forgets no part of it. Raises
+        NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
         """
-        points = start_points(stage.begin, config)
+        points = start_points(stage.begin, config) if stage.begin else spread_points(stage.trajectory.steps, epoch)
         trajectory, found = self._trajectories.starts(stage.trajectory, [point for point in points if point])
         possible = [point for point in points if not point or point in found]
-        slots = point_slots(possible, config.share)
+        slots = point_slots(possible, config.share if stage.begin else min(config.share, ARRIVED_SHARE))
         paths = {
             start_name(point): PathStart(trajectory.entry, start.step, follows=start.step)
             for point, start in found.items()

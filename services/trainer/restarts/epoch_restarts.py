@@ -6,7 +6,6 @@ from typing import Protocol
 import structlog
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
-from services.trainer.restarts.along_trajectory import AlongTrajectory
 from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
 from services.trainer.restarts.pack import ArchivePack, write_pack
@@ -46,7 +45,6 @@ class EpochRestarts:
     def __init__(self, store: PackStore, trajectories: ArchiveTrajectories) -> None:
         self._store, self._trajectories = store, trajectories
         self._backward = BackwardCurriculum(trajectories)
-        self._along = AlongTrajectory(trajectories)
         self._archive = RunArchive()
         self._score: Score | None = None  # by the order's reward model, where restarts are selected by judges
 
@@ -69,11 +67,8 @@ class EpochRestarts:
             self._archive = RunArchive.load(order.archive, self._store.read_archive)
         self._score = self._score_of(order, model) if restarts.selection == "judges" else None
         stage = stage_of(order)
-        if stage is not None and stage.begin:
-            return self._backward.plan(stage, restarts, self._archive.known)
-        trajectory, length = trajectory_of(order), restarts.length if stage is None else None
-        if trajectory is not None:
-            return self._along.plan(trajectory, restarts, order.epoch, self._archive.known, length)
+        if stage is not None:
+            return self._backward.plan(stage, restarts, self._archive.known, order.epoch)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)
@@ -94,24 +89,20 @@ class EpochRestarts:
 
     def demonstrate(self, order: EpochStart, summaries: Sequence[EpisodeSummary]) -> ArchiveDemonstrations | None:
         """Choose what the next epoch learns from the archive after this one, which played these episodes."""
-        config, stage, trajectory = order.config, None, None
-        if config.restarts.backward:
-            stage = self._backward.next_stage(stage_of(order), config.restarts, summaries, self._archive, self._score)
-        if config.restarts.along_trajectory:
-            trajectory = self._along.next(self._archive, self._score, trajectory_of(order))
-        demonstration = trajectory if stage is None else stage.trajectory
-        imitated = self._imitated(order, demonstration)
-        if not imitated and demonstration is None:
-            return None
-        return ArchiveDemonstrations(imitated=imitated, backward=stage, trajectory=trajectory)
+        stage = None
+        if order.config.restarts.backward:
+            restarts = order.config.restarts
+            stage = self._backward.next_stage(stage_of(order), restarts, summaries, self._archive, self._score)
+        imitated = self._imitated(order, stage)
+        return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
 
-    def _imitated(self, order: EpochStart, demonstration: TrajectoryRef | None) -> list[TrajectoryRef]:
-        """What the next epoch imitates: the trajectory on which its episodes begin, or drawn ones."""
+    def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
+        """What the next epoch imitates: drawn trajectories, or the curriculum's until it arrived at the true start."""
         config = order.config
         if not config.imitation.of_archive:
             return []
-        if demonstration is not None:
-            return [demonstration]
+        if stage is not None:
+            return [stage.trajectory] if stage.begin else []
         seed, selection = (config.seed, order.epoch), config.restarts.selection
         entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
         return self._trajectories.save(self._archive, entries)
@@ -133,11 +124,3 @@ class EpochRestarts:
 def stage_of(order: EpochStart) -> BackwardStage | None:
     """The stage of the backward curriculum that an order pins."""
     return None if order.demonstrations is None else order.demonstrations.backward
-
-
-def trajectory_of(order: EpochStart) -> TrajectoryRef | None:
-    """The trajectory along which an order's episodes begin: also that of a curriculum at its end, the true start."""
-    found = order.demonstrations
-    if found is None:
-        return None
-    return found.trajectory if found.backward is None else found.backward.trajectory

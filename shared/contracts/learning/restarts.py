@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 from shared.contracts.base import Contract
 
 ImitationSource = Literal["judged", "archive", "both"]
-RestartMode = Literal["archive", "backward", "trajectory"]
+RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
 
 
@@ -20,8 +20,7 @@ class RestartsConfig(Contract):
     mode: RestartMode = Field(
         "archive",
         description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "
-        "archive's most valuable cell, until the policy reaches it from the true start; `trajectory`: evenly "
-        "along that one, each episode for `length` steps",
+        "archive's most valuable cell, until the policy reaches it from the true start",
     )
     explore: int = Field(
         0,
@@ -36,9 +35,6 @@ class RestartsConfig(Contract):
         "most, `random` none",
     )
     cell: int = Field(2, ge=1, le=15, description="tiles across a cell of the archive, in each direction")
-    length: int = Field(
-        500, ge=10, le=1_000_000, description="`trajectory`: steps of an episode that begins on the trajectory"
-    )
     stride: int = Field(25, ge=1, le=10_000, description="`backward`: mean steps between two starts on the trajectory")
     window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries")
     threshold: float = Field(
@@ -52,11 +48,6 @@ class RestartsConfig(Contract):
     def backward(self) -> bool:
         """Whether episodes begin by the backward curriculum."""
         return bool(self.share) and self.mode == "backward"
-
-    @property
-    def along_trajectory(self) -> bool:
-        """Whether episodes begin evenly along one trajectory."""
-        return bool(self.share) and self.mode == "trajectory"
 
 
 class ImitationConfig(Contract):

@@ -123,7 +123,7 @@ def test_arms_differ_only_in_what_their_titles_say() -> None:
             "options": arm.options,
             "memory": arm.memory,
             "imitation": arm.imitation != "none",
-            "restarts": arm.demonstration != "none" or arm.restarts != "none",
+            "restarts": arm.backward or arm.restarts != "none",
             "observation": arm.window,
         }
         own = {field for field, used in given.items() if used}

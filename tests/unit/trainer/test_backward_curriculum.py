@@ -157,7 +157,7 @@ class Curriculum:
 
     def epoch_plan(self, epoch: int, stage: BackwardStage, share: float) -> EpochPlan:
         config = BACKWARD.model_copy(update={"share": share})
-        return EpochPlan(epoch, restarts=self.curriculum.plan(stage, config, self.play.archive.known))
+        return EpochPlan(epoch, restarts=self.curriculum.plan(stage, config, self.play.archive.known, epoch))
 
 
 @pytest.fixture(scope="module")
