@@ -7,8 +7,8 @@ Runs are curious by default: they count visits of cells. So every arm but `none`
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from shared.contracts.learning.ppo import CuriosityView
-from shared.contracts.learning.restarts import ImitationSource, RestartSelection
+from shared.contracts.ppo import CuriosityView
+from shared.contracts.run import ImitationSource, RestartSelection
 
 ImitationMode = Literal["none", "sil", "awr"]
 ArchiveSelection = RestartSelection | Literal["none"]
@@ -25,9 +25,9 @@ class Arm:
     model. With `planner`, rules act in dialogs and puzzles while the policy trains; with `guidance`, models advise it;
     it is evaluated alone. With `options` it may choose macros, in evaluation as well. `imitation` also imitates the
     best judged play, or what else `source` names. With `backward`, half of the training episodes begin by the backward
-    curriculum; with `restarts`, half of them begin at states of the archive that this selection draws. With `memory` the policy is recurrent, with `window` it also sees its
-    surroundings
-    (obs/v3). `bank` names the labels of a reward model that is trained on the bank instead of the run's play.
+    curriculum; with `restarts`, half of them begin at states of the archive that this selection draws. With `memory`
+    the policy is recurrent, with `window` it also sees its surroundings (obs/v3). `bank` names the labels of a reward
+    model that is trained on the bank instead of the run's play.
     """
 
     name: str
