@@ -7,8 +7,8 @@ Runs are curious by default: they count visits of cells. So every arm but `none`
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from shared.contracts.ppo import CuriosityView
-from shared.contracts.run import ImitationSource, RestartSelection
+from shared.contracts.learning.ppo import CuriosityView
+from shared.contracts.learning.restarts import ImitationSource, RestartSelection
 
 ImitationMode = Literal["none", "sil", "awr"]
 ArchiveSelection = RestartSelection | Literal["none"]
