@@ -13,6 +13,7 @@ from shared.contracts.learning.restarts import RestartsConfig
 
 SPREAD: Final = 50  # points on the whole demonstration
 ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
+ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
 OPENING: Final = 12

@@ -15,7 +15,8 @@ from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.saved_starts import saved_starts
 from services.trainer.driver.session import TrainingSession
 from services.trainer.imitation.demonstrations import read_demonstrations
-from services.trainer.restarts.epoch_restarts import EpochRestarts
+from services.trainer.restarts.backward import imitation_weight
+from services.trainer.restarts.epoch_restarts import EpochRestarts, stage_of
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.rl.epoch_plan import EpochPlan
@@ -82,7 +83,8 @@ class EpochRunner:
                 log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
-        session.imitate(read_demonstrations(order, self.driver_store.read_segment, self._trajectories.rows))
+        demonstrations = read_demonstrations(order, self.driver_store.read_segment, self._trajectories.rows)
+        session.imitate(demonstrations, imitation_weight(stage_of(order)))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config
         self.heartbeat.update(

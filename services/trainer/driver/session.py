@@ -106,9 +106,9 @@ class TrainingSession:
         self._resumed, self.segments = None, {}
         begin_epoch(self.algorithm, plan(self._counters))
 
-    def imitate(self, demonstrations: Demonstrations | None) -> None:
-        """Imitate these steps beside PPO from now on; None imitates nothing."""
-        coefficient = self.config.run.imitation.coefficient
+    def imitate(self, demonstrations: Demonstrations | None, weight: float = 1.0) -> None:
+        """Imitate these steps beside PPO from now on; None imitates nothing. `weight` multiplies the run's own."""
+        coefficient = weight * self.config.run.imitation.coefficient
         self.learner.imitation = None if demonstrations is None else ImitationLoss(demonstrations, coefficient)
 
     def iterate(self) -> None:

@@ -2,7 +2,14 @@
 
 from collections.abc import Iterable
 
-from services.trainer.domain.backward import ARRIVED_SHARE, earliest_mastered, point_slots, spread_points, start_points
+from services.trainer.domain.backward import (
+    ARRIVED_IMITATION,
+    ARRIVED_SHARE,
+    earliest_mastered,
+    point_slots,
+    spread_points,
+    start_points,
+)
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
@@ -77,6 +84,11 @@ class BackwardCurriculum:
         if tried:
             self.figures["restarts/backward_success"] = sum(tried) / len(tried)
         return stage.model_copy(update={"begin": begin})
+
+
+def imitation_weight(stage: BackwardStage | None) -> float:
+    """How much the demonstration is imitated: less once the curriculum has arrived, so that rewards decide."""
+    return ARRIVED_IMITATION if stage is not None and not stage.begin else 1.0
 
 
 def outcomes_by_point(summaries: Iterable[EpisodeSummary], points: Iterable[int]) -> dict[int, list[bool]]:

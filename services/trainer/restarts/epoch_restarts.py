@@ -97,12 +97,12 @@ class EpochRestarts:
         return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
 
     def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
-        """What the next epoch imitates: drawn trajectories, or the curriculum's until it arrived at the true start."""
+        """What the next epoch imitates: the curriculum's trajectory, or drawn ones."""
         config = order.config
         if not config.imitation.of_archive:
             return []
         if stage is not None:
-            return [stage.trajectory] if stage.begin else []
+            return [stage.trajectory]
         seed, selection = (config.seed, order.epoch), config.restarts.selection
         entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
         return self._trajectories.save(self._archive, entries)
