@@ -76,11 +76,17 @@ class BackwardStage(Contract):
     """Where the backward curriculum stands on the trajectory that is its demonstration."""
 
     trajectory: TrajectoryRef
-    begin: int = Field(
-        ge=0,
-        description="steps from the true start: from here on the policy reaches the goal, and the epoch's episodes "
-        "begin before it; 0: it does so from the true start, and the curriculum waits for a more valuable goal",
+    left: list[Annotated[int, Field(ge=0)]] = Field(
+        min_length=1,
+        max_length=10_000,
+        description="for each leg of the trajectory: from so many steps after its beginning the policy reaches its "
+        "goal, and the epoch's episodes begin before that",
     )
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the policy reaches the goal of each leg from its beginning: the curriculum waits for a new goal."""
+        return not any(self.left)
 
 
 class ArchiveDemonstrations(Contract):

@@ -1,17 +1,18 @@
-"""The backward curriculum: episodes begin ever earlier on one demonstration, as the policy reaches its goal from there.
+"""The backward curriculum: episodes begin ever earlier on one demonstration, as the policy reaches its goals.
 
-Salimans & Chen 2018 (arXiv:1812.03381) move one start backwards while the policy trains. Here an epoch tries several
-starts at a time, because its order decides all of them; then the next epoch's begin before the earliest mastered one.
+Salimans & Chen 2018 (arXiv:1812.03381) move one start backwards from the end while the policy trains. Here each leg of
+the demonstration, from one achievement to the next, has a curriculum of its own, and all of them run at the same time:
+episodes stay short, and a long demonstration is learnt as fast as its longest leg.
 """
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
-from services.trainer.domain.curriculum import SLOTS
 from shared.contracts.learning.restarts import RestartsConfig
 
-SPREAD: Final = 50  # points on the whole demonstration
+MAX_POINTS: Final = 96  # of an epoch, over all legs that are not mastered yet; each leg has two at least
+SPREAD: Final = 50  # points on the whole demonstration after the curriculum has arrived
 ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
@@ -19,23 +20,39 @@ MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
 OPENING: Final = 12
 """Most random moves before an episode. Seeds vary only what the game draws by itself, such as enemies: in rooms without
 them the same actions would always lead to the goal."""
-MIN_LENGTH: Final = 200  # steps; how long an episode may take at least
-LENGTHS: Final = 2  # an episode may take so many times as long as the rest of the demonstration
+MIN_LENGTH: Final = 100  # steps; how long an episode may take at least
+LENGTHS: Final = 2  # an episode may take so many times as long as the demonstration to the leg's goal
 
 
-def start_points(begin: int, config: RestartsConfig) -> list[int]:
-    """The steps of the demonstration at which episodes begin, latest first; 0 is the true start.
+class Stretch(NamedTuple):
+    """A leg of a demonstration: its steps from `begin` up to `end`, where its goal is reached."""
 
-    From `begin` on the policy reaches the goal. The points before it lie close together and then ever farther apart,
-    up to `window` strides before it: a policy that knows little reaches it from near, one that knows much from afar.
+    begin: int
+    end: int
+
+
+def leg_points(leg: Stretch, left: int, config: RestartsConfig, count: int) -> list[int]:
+    """The steps of the demonstration at which episodes of one leg begin, latest first.
+
+    From `left` steps after its beginning on the policy reaches its goal. The points before lie close together and then
+    ever farther apart, up to `window` strides: a policy that knows little reaches the goal from near, one that knows
+    much from afar. A mastered leg keeps its beginning, so that it is not forgotten.
     """
-    numbers = range(1, config.window + 1)
-    points = [max(0, begin - max(number, config.stride * number**2 // config.window)) for number in numbers]
-    return list(dict.fromkeys(points))
+    if not left:
+        return [leg.begin]
+    reach = config.stride * config.window
+    distances = (max(number, reach * number**2 // count**2) for number in range(1, count + 1))
+    return list(dict.fromkeys(max(leg.begin, leg.begin + left - distance) for distance in distances))
+
+
+def points_of_legs(legs: Sequence[Stretch], left: Sequence[int], config: RestartsConfig) -> list[list[int]]:
+    """The points of each leg at this stage."""
+    count = min(config.window, max(2, MAX_POINTS // max(1, sum(map(bool, left)))))
+    return [leg_points(leg, steps, config, count) for leg, steps in zip(legs, left, strict=True)]
 
 
 def spread_points(steps: int, epoch: int) -> list[int]:
-    """Where episodes begin after the curriculum has arrived at the true start: evenly on the whole demonstration.
+    """Where episodes begin after the curriculum has arrived: evenly on the whole demonstration.
 
     The points are shifted from epoch to epoch.
     """
@@ -43,14 +60,13 @@ def spread_points(steps: int, epoch: int) -> list[int]:
     return sorted({int((number + phase) * steps / SPREAD) for number in range(SPREAD)})
 
 
-def point_slots(points: Sequence[int], share: float) -> list[int]:
-    """A hundred starts: `share` of them at the points in turn, the others at the true start."""
-    count = round(share * SLOTS) if points else 0
-    return [points[slot % len(points)] for slot in range(count)] + [0] * (SLOTS - count)
+def true_starts(points: int, share: float) -> int:
+    """How many starts beside so many points are the true start, so that the points have this share of the episodes."""
+    return max(1, round(points * (1 - share) / share))
 
 
 def longest_episode(rest: int) -> int:
-    """Steps until an episode is truncated that begins `rest` steps before the end of the demonstration."""
+    """Steps until an episode is truncated that begins `rest` steps before its goal."""
     return LENGTHS * rest + MIN_LENGTH
 
 

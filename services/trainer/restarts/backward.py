@@ -1,25 +1,29 @@
 """The backward curriculum of a run: from the stage that an order pins to the epoch's starts, and to the next stage."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from services.trainer.domain.backward import (
     ARRIVED_IMITATION,
     ARRIVED_SHARE,
+    Stretch,
     earliest_mastered,
-    point_slots,
+    longest_episode,
+    points_of_legs,
     spread_points,
-    start_points,
+    true_starts,
 )
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import start_name
-from services.trainer.state_archive.goal import ArchiveGoal, next_goal
+from services.trainer.restarts.trajectory_player import TrajectoryLeg, start_name
+from services.trainer.state_archive.goal import next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import BackwardStage
 from shared.contracts.learning.restarts import RestartsConfig
+from shared.game.emulator.start import StartState
 
 
 class BackwardCurriculum:
@@ -33,19 +37,22 @@ class BackwardCurriculum:
     def plan(self, stage: BackwardStage, config: RestartsConfig, known: Known, epoch: int) -> RestartPlan:
         """The starts of an epoch at this stage, with the share and distances of the run's configuration.
 
-        At the true start they lie evenly on the trajectory, so that the policy forgets no part of it. Raises
+        After the last stage they lie evenly on the trajectory, so that the policy forgets no part of it. Raises
         NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
         """
-        points = start_points(stage.begin, config) if stage.begin else spread_points(stage.trajectory.steps, epoch)
-        trajectory, found = self._trajectories.starts(stage.trajectory, [point for point in points if point])
-        possible = [point for point in points if not point or point in found]
-        slots = point_slots(possible, config.share if stage.begin else min(config.share, ARRIVED_SHARE))
-        paths = {
-            start_name(point): PathStart(trajectory.entry, start.step, follows=start.step)
-            for point, start in found.items()
-        }
-        starts = tuple(found[point].state if point else None for point in slots)
-        return RestartPlan(starts, paths, known, ArchiveGoal(trajectory.cell), config.cell)
+        legs = self._trajectories.legs(stage.trajectory)
+        aims = _aims(legs, stage, config, epoch)
+        trajectory, found = self._trajectories.starts(stage.trajectory, aims)
+        starts: list[StartState | None] = []
+        paths: dict[str, PathStart] = {}
+        for point, (state, step) in found.items():
+            leg = aims[point]
+            if step < leg.end:
+                starts.append(replace(state, length=longest_episode(leg.end - step)))
+                paths[state.name] = PathStart(trajectory.entry, step, follows=step, goal=leg.goal)
+        share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
+        starts += [None] * true_starts(len(starts), share)
+        return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell)
 
     def next_stage(
         self,
@@ -57,49 +64,72 @@ class BackwardCurriculum:
     ) -> BackwardStage | None:
         """The stage after an epoch at `stage`; None while the archive has no goal.
 
-        A curriculum that arrived at the true start goes on with the next goal, if the archive has one worth more.
+        A curriculum that has arrived goes on with the next goal, if the archive has one worth more.
         """
         self.figures = {}
-        if stage is not None and stage.begin:
+        if stage is not None:
             stage = self._moved(stage, config, summaries)
-        if stage is not None and stage.begin:
+        if stage is not None and not stage.arrived:
             return stage
         entry = next_goal(archive.archive, score, None if stage is None else stage.trajectory.entry)
         if entry is None:
             return stage
         (reference,) = self._trajectories.save(archive, [entry])
-        return BackwardStage(trajectory=reference, begin=reference.steps)
+        left = [leg.end - leg.begin for leg in self._trajectories.legs(reference)]
+        return BackwardStage(trajectory=reference, left=left)
 
     def _moved(
         self, stage: BackwardStage, config: RestartsConfig, summaries: Iterable[EpisodeSummary]
     ) -> BackwardStage:
-        outcomes = outcomes_by_point(summaries, start_points(stage.begin, config))
-        begin = earliest_mastered(stage.begin, outcomes, config.threshold)
-        tried = [reached for point, found in outcomes.items() if point for reached in found]
+        legs = self._trajectories.legs(stage.trajectory)
+        reached = outcomes_by_point(summaries)
+        points = points_of_legs(_stretches(legs), stage.left, config)
+        left = []
+        for leg, steps, own in zip(legs, stage.left, points, strict=True):
+            outcomes = {point: reached[point] for point in own if point in reached}
+            left.append(earliest_mastered(leg.begin + steps, outcomes, config.threshold) - leg.begin)
         self.figures = {
-            "restarts/backward_begin": float(begin),
+            "restarts/backward_legs": float(len(legs)),
+            "restarts/backward_mastered": float(left.count(0)),
+            "restarts/backward_left": float(sum(left)),
             "restarts/backward_steps": float(stage.trajectory.steps),
-            "restarts/backward_episodes": float(len(tried)),
+            "restarts/backward_episodes": float(sum(map(len, reached.values()))),
         }
-        if tried:
-            self.figures["restarts/backward_success"] = sum(tried) / len(tried)
-        return stage.model_copy(update={"begin": begin})
+        if reached:
+            every = [one for found in reached.values() for one in found]
+            self.figures["restarts/backward_success"] = sum(every) / len(every)
+        return stage.model_copy(update={"left": left})
 
 
 def imitation_weight(stage: BackwardStage | None) -> float:
     """How much the demonstration is imitated: less once the curriculum has arrived, so that rewards decide."""
-    return ARRIVED_IMITATION if stage is not None and not stage.begin else 1.0
+    return ARRIVED_IMITATION if stage is not None and stage.arrived else 1.0
 
 
-def outcomes_by_point(summaries: Iterable[EpisodeSummary], points: Iterable[int]) -> dict[int, list[bool]]:
-    """Which complete episodes reached the goal, by the point at which they began; 0 is the true start.
+def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[bool]]:
+    """Which complete episodes reached their goal, by the point of the trajectory at which they began.
 
-    The end of the epoch cuts long episodes short, which says nothing about them.
+    The end of the epoch cuts long episodes short, which says nothing about those that had not reached it.
     """
-    names = {start_name(point): point for point in points if point}
     outcomes: dict[int, list[bool]] = {}
     for summary in summaries:
-        point = 0 if summary.from_start else names.get(summary.start)
-        if point is not None and summary.complete and GOAL in summary.facts:
-            outcomes.setdefault(point, []).append(bool(summary.facts[GOAL]))
+        prefix, _, number = summary.start.rpartition("-")
+        reached = bool(summary.facts.get(GOAL))
+        if f"{prefix}-" == start_name(0)[:-1] and (summary.complete or reached) and GOAL in summary.facts:
+            outcomes.setdefault(int(number), []).append(reached)
     return outcomes
+
+
+def _stretches(legs: Sequence[TrajectoryLeg]) -> list[Stretch]:
+    return [Stretch(leg.begin, leg.end) for leg in legs]
+
+
+def _aims(
+    legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int
+) -> dict[int, TrajectoryLeg]:
+    """The points of an epoch, each with the leg whose goal its episodes are to reach."""
+    if stage.arrived:
+        whole = legs[-1]._replace(begin=0)
+        return {point: whole for point in spread_points(whole.end, epoch)}
+    points = points_of_legs(_stretches(legs), stage.left, config)
+    return {point: leg for leg, own in zip(legs, points, strict=True) for point in own}

@@ -25,6 +25,8 @@ class PathStart:
     steps: int = 0
     follows: int | None = None
     """Set where the path begins on the way to the entry, after so many steps; None: at the entry."""
+    goal: ArchiveGoal | None = None
+    """What an episode from here is to reach; None: the collector's goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ class CellCollector:
     def look(self, env: int, session: GameSession) -> None:
         """Look at the present state of an environment's game."""
         if session.episode.number != self._episodes[env]:
-            self._begin(env, session.episode.number)
+            self._begin(env, session.episode.number, self._starts.get(session.episode.start.name, PathStart()))
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
@@ -101,10 +103,10 @@ class CellCollector:
         self._found, self._visits = {}, Counter()
         return found, visits
 
-    def _begin(self, env: int, episode: int) -> None:
+    def _begin(self, env: int, episode: int, start: PathStart) -> None:
         self._episodes[env] = episode
         self._seen[env] = set()
-        self._goals[env] = GoalWatch(self.goal)
+        self._goals[env] = GoalWatch(start.goal or self.goal)
         self._watches[env] = CellWatch(self._tiles)
 
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
-from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows, TrajectoryStart
+from services.trainer.restarts.trajectory_player import TrajectoryLeg, TrajectoryPlayer, TrajectoryRows, TrajectoryStart
 from services.trainer.state_archive.archive import ArchiveEntry
 from shared.contracts.epoch import TrajectoryRef
 from shared.contracts.ids import Digest
@@ -34,6 +34,7 @@ class ArchiveTrajectories:
         self._store, self._make = store, make
         self._player: TrajectoryPlayer | None = None
         self._rows: dict[Digest, TrajectoryRows] = {}
+        self._legs: dict[Digest, list[TrajectoryLeg]] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -54,6 +55,12 @@ class ArchiveTrajectories:
         """The trajectory, and where episodes may begin at these points of it. Raises as `rows` does."""
         trajectory = self._read(reference)
         return trajectory, self._started().starts(trajectory, reference.key, points)
+
+    def legs(self, reference: TrajectoryRef) -> list[TrajectoryLeg]:
+        """The legs of the trajectory. Raises as `rows` does."""
+        if reference.digest not in self._legs:
+            self._legs = {reference.digest: self._started().legs(self._read(reference), reference.key)}
+        return self._legs[reference.digest]
 
     def close(self) -> None:
         """End the emulator."""

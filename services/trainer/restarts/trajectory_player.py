@@ -15,7 +15,8 @@ from services.trainer.domain.backward import OPENING, longest_episode
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
-from services.trainer.state_archive.cell import may_restart
+from services.trainer.state_archive.cell import cell_of, may_restart
+from services.trainer.state_archive.goal import ArchiveGoal
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -39,6 +40,14 @@ class TrajectoryStart(NamedTuple):
 
     state: StartState
     step: int
+
+
+class TrajectoryLeg(NamedTuple):
+    """The steps of a trajectory from `begin` up to `end`, where a lasting counter has risen: its goal."""
+
+    begin: int
+    end: int
+    goal: ArchiveGoal
 
 
 class _Played(NamedTuple):
@@ -81,6 +90,27 @@ class TrajectoryPlayer:
                 found[point] = TrajectoryStart(start, step)
 
         self._play(trajectory, name, look)
+        return found
+
+    def legs(self, trajectory: Trajectory, name: str) -> list[TrajectoryLeg]:
+        """The legs of the trajectory, to its end. They end where the hero has control. Raises as `starts` does."""
+        found: list[TrajectoryLeg] = []
+        session = self._session
+        reached: tuple[int, ...] | None = None
+
+        def look(step: int) -> None:
+            nonlocal reached
+            if not may_restart(session.state):
+                return
+            cell = cell_of(session.state, session.counters.values)
+            if reached is not None and cell.counters != reached:
+                found.append(TrajectoryLeg(found[-1].end if found else 0, step, ArchiveGoal(cell)))
+            reached = cell.counters
+
+        self._play(trajectory, name, look)
+        begin = found[-1].end if found else 0
+        if begin < trajectory.steps:
+            found.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
         return found
 
     def close(self) -> None:
