@@ -63,7 +63,7 @@ async def test_what_the_archive_demonstrates_is_pinned_in_the_next_order() -> No
     harness = await started_run(epochs=3, imitation={"mode": "sil", "source": "archive"})
     assert (await harness.start_order(0)).demonstrations is None
     one = TrajectoryRef(entry=4, steps=30, key="models/t", digest=Digest("a" * 64))
-    chosen = ArchiveDemonstrations(imitated=[one], backward=BackwardStage(trajectory=one, begin=20))
+    chosen = ArchiveDemonstrations(imitated=[one], backward=BackwardStage(trajectory=one, left=[20]))
     finished = await harness.train(0, demonstrations=chosen.model_dump())
     await harness.judge(0)
     await harness.train_reward_model(0)

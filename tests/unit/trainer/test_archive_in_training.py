@@ -36,7 +36,7 @@ def following(before: EpochFinishedRecord) -> EpochStart:
     """The order of the epoch after this one, with a stage on a trajectory: so short play achieves no goal by itself."""
     assert before.demonstrations is not None
     one = before.demonstrations.imitated[0]
-    chosen = before.demonstrations.model_copy(update={"backward": BackwardStage(trajectory=one, begin=one.steps)})
+    chosen = before.demonstrations.model_copy(update={"backward": BackwardStage(trajectory=one, left=[one.steps])})
     return EpochStart(
         run=RUN,
         epoch=before.epoch + 1,

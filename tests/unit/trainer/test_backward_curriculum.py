@@ -2,18 +2,28 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from services.trainer.domain.backward import OPENING, earliest_mastered, longest_episode, point_slots, start_points
+from services.trainer.domain.backward import (
+    OPENING,
+    Stretch,
+    earliest_mastered,
+    leg_points,
+    longest_episode,
+    points_of_legs,
+    spread_points,
+    true_starts,
+)
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
-from services.trainer.restarts.backward import BackwardCurriculum, outcomes_by_point
+from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
+from services.trainer.restarts.trajectory_player import TrajectoryLeg, TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
@@ -29,15 +39,36 @@ from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, Trajecto
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 BACKWARD = RestartsConfig(share=0.5, mode="backward", stride=10, window=3, threshold=0.5)
-STAGE = BackwardStage(trajectory=TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64)), begin=40)
+REFERENCE = TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64))
+STAGE = BackwardStage(trajectory=REFERENCE, left=[0, 40])
+LEG = Stretch(20, 80)
 
 
 def test_starts_lie_close_to_the_goal_and_then_ever_farther() -> None:
-    assert start_points(60, BACKWARD) == [57, 47, 30]
-    assert start_points(15, BACKWARD) == [12, 2, 0]
-    slots = point_slots([50, 40, 30], 0.5)
-    assert (len(slots), slots.count(50), slots.count(30), slots.count(0)) == (100, 17, 16, 50)
-    assert point_slots([], 0.5) == [0] * 100
+    assert leg_points(LEG, 60, BACKWARD, 3) == [77, 67, 50]
+    assert leg_points(LEG, 15, BACKWARD, 3) == [32, 22, 20], "no start lies before the leg"
+    assert leg_points(LEG, 0, BACKWARD, 3) == [20], "a mastered leg is not forgotten"
+
+
+def test_many_legs_share_the_starts_of_an_epoch() -> None:
+    wide = BACKWARD.model_copy(update={"window": 8})
+    few = points_of_legs([LEG] * 2, [60, 0], wide)
+    assert list(map(len, few)) == [7, 1], "the eighth would lie before the leg"
+    many = points_of_legs([Stretch(100 * one, 100 * one + 90) for one in range(40)], [90] * 40, wide)
+    assert set(map(len, many)) == {2}
+
+
+def test_the_true_start_has_the_rest_of_the_episodes() -> None:
+    assert true_starts(45, 0.9) == 5
+    assert true_starts(10, 0.5) == 10
+    assert true_starts(3, 0.9) == 1, "some episode always begins there"
+
+
+def test_starts_after_the_curriculum_lie_evenly_and_shift() -> None:
+    first, next_ = spread_points(500, 0), spread_points(500, 1)
+    assert first == list(range(0, 500, 10))
+    assert next_ != first
+    assert {later - earlier for earlier, later in pairwise(next_)} == {10}
 
 
 def test_starts_move_to_the_earliest_one_that_is_mastered() -> None:
@@ -52,17 +83,17 @@ def summary(start: str, reached: bool, *, complete: bool = True) -> EpisodeSumma
     return EpisodeSummary("e", 9, 0.0, facts=facts, complete=complete, from_start=start == "start", start=start)
 
 
-def test_only_complete_episodes_from_these_starts_count() -> None:
+def test_only_episodes_from_the_trajectory_that_say_something_count() -> None:
     played = [
         summary("trajectory-30", True),
         summary("trajectory-30", False),
-        summary("trajectory-30", True, complete=False),
-        summary("trajectory-99", True),
+        summary("trajectory-30", False, complete=False),
+        summary("trajectory-40", True, complete=False),
         summary("archive-3", True),
         summary("start", False),
         EpisodeSummary("e", 9, 0.0, start="start"),
     ]
-    assert outcomes_by_point(played, [30, 20]) == {30: [True, False], 0: [False]}
+    assert outcomes_by_point(played) == {30: [True, False], 40: [True]}
     metrics = epoch_metrics(played)
     assert metrics["goal_max"] == 0, "metrics of episodes count those from the true start alone"
 
@@ -74,23 +105,32 @@ class Refused(TrajectoriesInMemory):
         raise AssertionError("nothing new is worth a trajectory")
 
 
-def nobody() -> TrajectoryPlayer:
+def no_player() -> TrajectoryPlayer:
     raise AssertionError("nothing is played")
 
 
-def test_the_stage_moves_back_epoch_by_epoch_until_the_true_start() -> None:
+class TwoLegs(ArchiveTrajectories):
+    """Trajectories whose legs are known."""
+
+    def legs(self, reference: TrajectoryRef) -> list[TrajectoryLeg]:
+        return [TrajectoryLeg(0, 20, ArchiveGoal(cell(1, 1))), TrajectoryLeg(20, 60, ArchiveGoal(cell(1, 2)))]
+
+
+def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
     """A policy that reaches the goal from 15 steps before where it could reach it from an epoch ago."""
-    curriculum = BackwardCurriculum(ArchiveTrajectories(Refused(), nobody))
-    stage, begins = STAGE, []
-    for skill in range(35, -20, -15):
-        points = start_points(stage.begin, BACKWARD)
-        played = [summary(start_name(point) if point else "start", point >= skill) for point in points * 3]
+    curriculum = BackwardCurriculum(TwoLegs(Refused(), no_player))
+    stage, lefts = STAGE, []
+    for skill in range(40, -20, -15):
+        points = leg_points(Stretch(20, 60), stage.left[1], BACKWARD, 3)
+        played = [summary(start_name(point), point >= skill) for point in points * 3]
         moved = curriculum.next_stage(stage, BACKWARD, played, RunArchive(), None)
         assert moved is not None
         stage = moved
-        begins.append(stage.begin)
-        assert curriculum.figures["restarts/backward_begin"] == stage.begin
-    assert begins == [37, 24, 11, 0]
+        lefts.append(stage.left)
+        assert curriculum.figures["restarts/backward_left"] == sum(stage.left)
+    assert lefts == [[0, 27], [0, 14], [0, 0], [0, 0]]
+    assert stage.arrived
+    assert curriculum.figures["restarts/backward_mastered"] == 2
     assert stage.trajectory == STAGE.trajectory
 
 
@@ -152,7 +192,8 @@ class Curriculum:
         self.trajectories = ArchiveTrajectories(self.store, lambda: TrajectoryPlayer(CONFIG.environment()))
         entry = max(self.play.archive.archive.best(), key=lambda one: one.quality.steps)
         (reference,) = self.trajectories.save(self.play.archive, [entry])
-        self.stage = BackwardStage(trajectory=reference, begin=reference.steps)
+        left = [leg.end - leg.begin for leg in self.trajectories.legs(reference)]
+        self.stage = BackwardStage(trajectory=reference, left=left)
         self.curriculum = BackwardCurriculum(self.trajectories)
 
     def epoch_plan(self, epoch: int, stage: BackwardStage, share: float) -> EpochPlan:
@@ -172,14 +213,26 @@ def test_the_same_stage_gives_the_same_starts_on_the_trajectory(made: Curriculum
     first, again = (made.epoch_plan(1, made.stage, 0.9).restarts for _ in range(2))
     assert first is not None
     assert first == again
-    assert first.starts.count(None) == 10
-    steps = {name: path.steps for name, path in first.paths.items()}
-    points = start_points(made.stage.begin, BACKWARD)
-    assert list(steps) == [start_name(point) for point in sorted(points)]
-    for point in points:
-        (start,) = {one for one in first.starts if one is not None and one.name == start_name(point)}
-        assert steps[start.name] in range(point, made.stage.begin)
-        assert start.length == longest_episode(made.stage.trajectory.steps - steps[start.name])
+    legs = made.trajectories.legs(made.stage.trajectory)
+    assert (legs[0].begin, legs[-1].end) == (0, made.stage.trajectory.steps)
+    for start in first.starts:
+        if start is None:
+            continue
+        path = first.paths[start.name]
+        (leg,) = [one for one in legs if one.begin <= path.steps < one.end]
+        assert path.goal == leg.goal
+        assert start.length == longest_episode(leg.end - path.steps)
+
+
+def test_after_the_last_stage_episodes_begin_everywhere(made: Curriculum) -> None:
+    arrived = made.stage.model_copy(update={"left": [0] * len(made.stage.left)})
+    plan = made.epoch_plan(1, arrived, 0.9).restarts
+    assert plan is not None
+    steps = [plan.paths[start.name].steps for start in plan.starts if start is not None]
+    assert min(steps) < 10
+    assert max(steps) > made.stage.trajectory.steps - 10
+    assert plan.starts.count(None) == len(steps), "half of the episodes begin at the true start"
+    assert (imitation_weight(made.stage), imitation_weight(arrived)) == (1.0, 0.1)
 
 
 def test_what_play_finds_from_there_is_reached_again_from_the_true_start(made: Curriculum) -> None:
@@ -210,7 +263,7 @@ def test_an_episode_is_truncated_at_the_length_of_its_start(made: Curriculum) ->
 
 def test_random_moves_make_actions_learnt_by_heart_lead_elsewhere(made: Curriculum) -> None:
     """Seeds alone change nothing where no enemy is. Walls bring some of the shifted heroes back to the same place."""
-    plan = made.epoch_plan(1, made.stage.model_copy(update={"begin": 30}), 0.9).restarts
+    plan = made.epoch_plan(1, made.stage.model_copy(update={"left": [30, *made.stage.left[1:]]}), 0.9).restarts
     assert plan is not None
     start = next(one for one in plan.starts if one is not None)
     archive = made.play.archive.archive
