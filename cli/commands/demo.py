@@ -24,24 +24,27 @@ from cli.stack.user_settings import find_rom, ignored_variables, require_rom, us
 
 app = typer.Typer(help="Start a system, play a short run, write its report, and stop the system.")
 
-# Sized for two cores: the agent reaches its first milestones within three minutes, and its segments suffice to evaluate
-# a reward model on. Only exploration pays, as in the studies: what else matters, judges have to teach.
-# A step of 12 frames crosses most of a tile; an episode crosses some twenty rooms.
+# Sized for two cores: exploration finds a way through the garden, and within three minutes the agent learns to walk it.
+# Its segments suffice to evaluate a reward model on. Only new places pay, as in the studies: what else matters, judges
+# have to teach. A step of 4 frames is a quarter of a tile, as the options of exploration need it.
 CONFIG: Final[dict[str, Any]] = {
     "game": "bramble",
     "world": "garden",
     "epochs": 5,
     "epoch_steps": 20_480,
     "rewards": "explore",
-    "episode_length": 400,
-    "segment_steps": 100,
-    "frame_skip": 12,
+    "episode_length": 1_200,
+    "segment_steps": 300,
+    "frame_skip": 4,
     "batch_size": 2_048,
     "env_runners": 0,
     "envs_per_runner": 16,
     "eval_interval": 1,
     "seed": 1,
     "sampling": {"budget": 60},
+    "restarts": {"explore": 30_000, "share": 0.9, "mode": "backward"},
+    "imitation": {"mode": "sil", "source": "archive", "coefficient": 1.0},
+    "ppo": {"curiosity": 0.2},  # exploration has seen the garden: more would lead the policy off its way
 }
 # Sized for a model of 1.5 B parameters on two cores, which takes about half a minute for a segment.
 LLM_CONFIG: Final[dict[str, Any]] = {

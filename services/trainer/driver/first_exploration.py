@@ -35,7 +35,8 @@ from shared.process.cores import usable_cores
 log = structlog.get_logger(__name__)
 
 STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
-SEARCH: Final = 0.7  # of the progress shown: the rest shortens the path
+SHORTENING: Final = 0.5  # steps that shorten the path, as a share of those that found it
+SEARCH: Final = 1 / (1 + SHORTENING)  # of the progress shown
 SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
 
 
@@ -134,7 +135,8 @@ class FirstExploration:
         if best is None:
             return PathPart(0, b"")
         explored = in_one_episode(exploration.archive.trajectory(best))
-        legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored)
+        budget = int(SHORTENING * self._config.run.restarts.explore)
+        legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored, budget)
         try:
             return self._shortened(legs, explored, file, workers)
         finally:

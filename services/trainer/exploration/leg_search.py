@@ -13,8 +13,6 @@ from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import achieves
 from services.trainer.state_archive.selection import select
 
-MIN_STEPS: Final = 15_000  # of search: the way that is found first is seldom the shortest
-STEPS_PER_STEP: Final = 20  # of search for each step of the known way: a long one is harder to shorten
 MAX_STEPS: Final = 400_000  # of search without a way; an exploration found one, but from another state
 LEG_STREAM: Final = 0x1E6  # of random numbers: the search shares none with the exploration
 
@@ -40,16 +38,20 @@ class LegSearch:
         runner: LegRunner,
         number: int,
         leads: Callable[[PathPart], bool],
+        budget: int,
         known: PathQuality | None = None,
     ) -> None:
-        """`leads` plays a way from the leg's start: whether it leads to the goal as one episode."""
+        """`leads` plays a way from the leg's start: whether it leads to the goal as one episode.
+
+        `budget` is the steps of search once a way is known: that found first is seldom the shortest.
+        """
         self._plan, self._runner, self._leads = plan, runner, leads
         self._rng = np.random.default_rng([LEG_STREAM, plan.seed, number])
         self._archive = StateArchive()
         self._states: dict[int, FoundState] = {}
         self._best: PathPart | None = None
         self._bound, self._hearts = (MAX_STEPS, 1) if known is None else (known.steps, known.hearts)
-        self._budget = MAX_STEPS if known is None else MIN_STEPS + STEPS_PER_STEP * known.steps
+        self._more, self._budget = budget, MAX_STEPS if known is None else budget
         self.steps = 0
 
     def run(self, start: LegStart, goal: Counters) -> PathPart | None:
@@ -102,5 +104,5 @@ class LegSearch:
         if found.quality.hearts < self._hearts or not self._leads(way):
             return
         if self._bound == MAX_STEPS:
-            self._budget = self.steps + MIN_STEPS + STEPS_PER_STEP * found.quality.steps
+            self._budget = self.steps + self._more
         self._best, self._bound = way, found.quality.steps

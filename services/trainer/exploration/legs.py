@@ -16,9 +16,10 @@ from services.trainer.state_archive.goal import achieves
 class PathLegs:
     """The legs of one path. Close it to end its emulator."""
 
-    def __init__(self, plan: ExplorationPlan, start: LegStart, path: PathPart) -> None:
-        """`start` is where the path begins: the true start."""
+    def __init__(self, plan: ExplorationPlan, start: LegStart, path: PathPart, budget: int) -> None:
+        """`start` is where the path begins: the true start. `budget` is the steps of search for all legs together."""
         self._plan, self._start = plan, start
+        self._budget = budget / max(1, len(path.actions))  # for each step of the explored path
         self._player = LegPlayer(plan.open_game(), plan.rollout)
         self._legs = self._player.legs(start, path)
 
@@ -61,6 +62,7 @@ class PathLegs:
         def leads(way: PathPart) -> bool:
             return self._player.reach(here, way, goal) is not None
 
-        found = LegSearch(self._plan, runner, number, leads, quality).run(here, goal)
+        budget = int(self._budget * len(explored.actions))
+        found = LegSearch(self._plan, runner, number, leads, budget, quality).run(here, goal)
         best = known if found is None else self._player.shortened(here, found, goal)
         return None if best is None else PathPart(explored.seed if found is None else found.seed, best.actions)

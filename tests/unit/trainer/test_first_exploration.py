@@ -1,6 +1,5 @@
 """A run with `restarts.explore` begins with an exploration: its best path is the first pack of the run's archive."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.first_exploration import FirstExploration
 from services.trainer.driver.heartbeat import HeartbeatThread
-from services.trainer.exploration import leg_search
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
@@ -44,15 +42,6 @@ class Driven:
 
 def ordered(epoch: int = 0) -> EpochStart:
     return EpochStart(run=RUN, epoch=epoch, fence=1, config=CONFIG, created=NOW)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def short_search() -> Iterator[None]:
-    """Legs are searched for a moment only: what is tested is that they are one path."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(leg_search, "MIN_STEPS", 300)
-        patched.setattr(leg_search, "STEPS_PER_STEP", 1)
-        yield
 
 
 @pytest.fixture(scope="module")
