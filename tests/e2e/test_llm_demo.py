@@ -11,13 +11,25 @@ from tests.integration.tiny_model import write_text_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
+FIRST = "restarts.explore=1000"
 SHORT = {"epochs": 1, "epoch_steps": 600, "batch_size": 300, "envs_per_runner": 2, "episode_length": 300}
 
 
 async def test_a_language_model_judges_a_whole_run(tmp_path: Path) -> None:
     write_text_model(tmp_path / "tiny.gguf")
     options = [word for name, value in SHORT.items() for word in ("-s", f"{name}={value}")]
-    command = ["-m", "cli", "demo", "--llm", str(tmp_path / "tiny.gguf"), *options, "-s", "sampling.budget=3"]
+    command = [
+        "-m",
+        "cli",
+        "demo",
+        "--llm",
+        str(tmp_path / "tiny.gguf"),
+        *options,
+        "-s",
+        "sampling.budget=3",
+        "-s",
+        FIRST,
+    ]
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *command,

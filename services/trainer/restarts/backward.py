@@ -129,7 +129,7 @@ def _aims(
 ) -> dict[int, TrajectoryLeg]:
     """The points of an epoch, each with the leg whose goal its episodes are to reach."""
     if stage.arrived:
-        whole = legs[-1]._replace(begin=0)
-        return {point: whole for point in spread_points(whole.end, epoch)}
+        points_ = spread_points(legs[-1].end, epoch)
+        return {point: next(leg for leg in legs if point < leg.end) for point in points_}
     points = points_of_legs(_stretches(legs), stage.left, config)
     return {point: leg for leg, own in zip(legs, points, strict=True) for point in own}
