@@ -232,6 +232,10 @@ class GameSession:
         self.episode.total = 0.0
         return False
 
+    def allow(self, steps: int) -> None:
+        """Truncate the running episode after so many steps more, or at the run's `episode_length`."""
+        self._longest = min(self._episode_length, self.episode.steps + steps)
+
     def holds(self) -> bool:
         """Whether this environment stands still now: its planner or its guide waits for a model."""
         if self.takeover is not None and self.takeover.holds(self.state, self.image):

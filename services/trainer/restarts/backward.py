@@ -18,8 +18,8 @@ from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import TrajectoryLeg, start_name
-from services.trainer.state_archive.goal import next_goal
+from services.trainer.restarts.trajectory_player import start_name
+from services.trainer.state_archive.goal import TrajectoryLeg, next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import BackwardStage
 from shared.contracts.learning.restarts import RestartsConfig
@@ -46,13 +46,13 @@ class BackwardCurriculum:
         starts: list[StartState | None] = []
         paths: dict[str, PathStart] = {}
         for point, (state, step) in found.items():
-            leg = aims[point]
+            leg = legs[aims[point]]
             if step < leg.end:
                 starts.append(replace(state, length=longest_episode(leg.end - step)))
-                paths[state.name] = PathStart(trajectory.entry, step, follows=step, goal=leg.goal)
+                paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
         starts += [None] * true_starts(len(starts), share)
-        return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell)
+        return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, tuple(legs))
 
     def next_stage(
         self,
@@ -124,12 +124,10 @@ def _stretches(legs: Sequence[TrajectoryLeg]) -> list[Stretch]:
     return [Stretch(leg.begin, leg.end) for leg in legs]
 
 
-def _aims(
-    legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int
-) -> dict[int, TrajectoryLeg]:
-    """The points of an epoch, each with the leg whose goal its episodes are to reach."""
+def _aims(legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int) -> dict[int, int]:
+    """The points of an epoch, each with the number of the leg whose goal its episodes are to reach."""
     if stage.arrived:
-        points_ = spread_points(legs[-1].end, epoch)
-        return {point: next(leg for leg in legs if point < leg.end) for point in points_}
+        spread = spread_points(legs[-1].end, epoch)
+        return {point: sum(leg.end <= point for leg in legs) for point in spread}
     points = points_of_legs(_stretches(legs), stage.left, config)
-    return {point: leg for leg, own in zip(legs, points, strict=True) for point in own}
+    return {point: number for number, own in enumerate(points) for point in own}

@@ -4,15 +4,16 @@ A look costs a comparison while the hero stays in his cell. The state is saved o
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
+from services.trainer.restarts.leg_limits import LegLimits
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch, GoalWatch
-from services.trainer.state_archive.goal import ArchiveGoal
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
 from shared.contracts.base import sha256
 from shared.game.observation.episode_memory import EpisodeMemory
 
@@ -25,8 +26,8 @@ class PathStart:
     steps: int = 0
     follows: int | None = None
     """Set where the path begins on the way to the entry, after so many steps; None: at the entry."""
-    goal: ArchiveGoal | None = None
-    """What an episode from here is to reach; None: the collector's goal."""
+    leg: int | None = None
+    """The leg whose goal an episode from here is to reach; None: the collector's goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +64,16 @@ class CellCollector:
         starts: Mapping[str, PathStart],
         goal: ArchiveGoal | None = None,
         tiles_per_cell: int = TILES_PER_CELL,
+        legs: Sequence[TrajectoryLeg] = (),
     ) -> None:
-        """`known` is the quality of the best path into each cell of the archive; `goal` that of a curriculum."""
+        """`known` is the quality of the best path into each cell of the archive.
+
+        `goal` and `legs` are those of a curriculum; the legs limit its episodes.
+        """
         self._known, self._starts, self.goal = known, starts, goal
         self._goals = [GoalWatch(goal) for _ in range(environments)]
+        self._legs = legs
+        self._limits: dict[int, LegLimits] = {}
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
@@ -78,7 +85,8 @@ class CellCollector:
     def look(self, env: int, session: GameSession) -> None:
         """Look at the present state of an environment's game."""
         if session.episode.number != self._episodes[env]:
-            self._begin(env, session.episode.number, self._starts.get(session.episode.start.name, PathStart()))
+            self._begin(env, session)
+        self._limits[env].look(session)
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
@@ -103,10 +111,12 @@ class CellCollector:
         self._found, self._visits = {}, Counter()
         return found, visits
 
-    def _begin(self, env: int, episode: int, start: PathStart) -> None:
-        self._episodes[env] = episode
+    def _begin(self, env: int, session: GameSession) -> None:
+        start = self._starts.get(session.episode.start.name, PathStart())
+        self._episodes[env] = session.episode.number
+        self._limits[env] = LegLimits(self._legs, start.leg, session)
         self._seen[env] = set()
-        self._goals[env] = GoalWatch(start.goal or self.goal)
+        self._goals[env] = GoalWatch(self.goal if start.leg is None else self._legs[start.leg].goal)
         self._watches[env] = CellWatch(self._tiles)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.state_archive.cell import TILES_PER_CELL
-from services.trainer.state_archive.goal import ArchiveGoal
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
 from shared.game.emulator.start import StartState
 
 
@@ -20,3 +20,5 @@ class RestartPlan:
     goal: ArchiveGoal | None = None
     """Of the backward curriculum: summaries say which episodes reached it."""
     tiles_per_cell: int = TILES_PER_CELL
+    legs: tuple[TrajectoryLeg, ...] = ()
+    """Of the curriculum's trajectory: an episode goes on while it reaches one goal after another."""

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
-from services.trainer.restarts.trajectory_player import TrajectoryLeg, TrajectoryPlayer, TrajectoryRows, TrajectoryStart
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows, TrajectoryStart
 from services.trainer.state_archive.archive import ArchiveEntry
+from services.trainer.state_archive.goal import TrajectoryLeg
 from shared.contracts.epoch import TrajectoryRef
 from shared.contracts.ids import Digest
 

@@ -16,7 +16,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
-from services.trainer.state_archive.goal import ArchiveGoal
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -40,14 +40,6 @@ class TrajectoryStart(NamedTuple):
 
     state: StartState
     step: int
-
-
-class TrajectoryLeg(NamedTuple):
-    """The steps of a trajectory from `begin` up to `end`, where a lasting counter has risen: its goal."""
-
-    begin: int
-    end: int
-    goal: ArchiveGoal
 
 
 class _Played(NamedTuple):

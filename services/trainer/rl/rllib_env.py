@@ -236,7 +236,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         one = self._plan.restarts
         if one is None:
             return None
-        return CellCollector(self.num_envs, one.known, one.paths, one.goal, one.tiles_per_cell)
+        return CellCollector(self.num_envs, one.known, one.paths, one.goal, one.tiles_per_cell, one.legs)
 
     def _collect_states(self, sessions: Sequence[GameSession]) -> None:
         if self._collector is not None:

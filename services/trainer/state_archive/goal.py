@@ -1,6 +1,7 @@
 """The goal of a backward curriculum: the most valuable cell of the archive, and when it is reached. Pure."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell
@@ -17,6 +18,14 @@ class ArchiveGoal:
         """Whether an episode that is in this cell has reached the goal."""
         place = (cell.group, cell.room) == (self.cell.group, self.cell.room)
         return place and achieves(cell.counters, self.cell.counters)
+
+
+class TrajectoryLeg(NamedTuple):
+    """The steps of a trajectory from `begin` up to `end`, where a lasting counter has risen: its goal."""
+
+    begin: int
+    end: int
+    goal: ArchiveGoal
 
 
 def achieves(counters: tuple[int, ...], goal: tuple[int, ...]) -> bool:

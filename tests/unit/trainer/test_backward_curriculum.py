@@ -23,12 +23,12 @@ from services.trainer.driver.session_factory import UnplayableRun, check_playabl
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import TrajectoryLeg, TrajectoryPlayer, start_name
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.cell_watch import GoalWatch
-from services.trainer.state_archive.goal import ArchiveGoal, next_goal
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
 from shared.contracts.ids import Digest
 from shared.contracts.learning.restarts import RestartsConfig
@@ -220,7 +220,8 @@ def test_the_same_stage_gives_the_same_starts_on_the_trajectory(made: Curriculum
             continue
         path = first.paths[start.name]
         (leg,) = [one for one in legs if one.begin <= path.steps < one.end]
-        assert path.goal == leg.goal
+        assert path.leg is not None
+        assert legs[path.leg] == leg
         assert start.length == longest_episode(leg.end - path.steps)
 
 

@@ -1,0 +1,31 @@
+"""How long an episode of the backward curriculum may take: it goes on while it reaches one leg's goal after another."""
+
+from collections.abc import Sequence
+
+from services.trainer.domain.backward import longest_episode
+from services.trainer.env.game_session import GameSession
+from services.trainer.state_archive.cell import lasting
+from services.trainer.state_archive.goal import TrajectoryLeg, achieves
+
+
+class LegLimits:
+    """The limits of one episode. Without legs it has none but its start's."""
+
+    def __init__(self, legs: Sequence[TrajectoryLeg], first: int | None, session: GameSession) -> None:
+        """`first` is the leg on which the episode begins; None: it begins at the true start, before all of them."""
+        self._legs, self._next, self._packed = legs, first or 0, b""
+        if legs and first is None:
+            session.allow(longest_episode(legs[0].end))
+
+    def look(self, session: GameSession) -> None:
+        """Grant the steps of the next leg if a goal is reached. With the same counters a look costs a comparison."""
+        packed = session.counters.packed
+        if packed is self._packed or self._next >= len(self._legs):
+            return
+        self._packed = packed
+        own, before = lasting(session.counters.values), self._next
+        while self._next < len(self._legs) and achieves(own, self._legs[self._next].goal.cell.counters):
+            self._next += 1
+        if self._next > before:
+            leg = self._legs[self._next] if self._next < len(self._legs) else None
+            session.allow(longest_episode(0 if leg is None else leg.end - leg.begin))
