@@ -21,6 +21,7 @@ from services.trainer.domain.backward import (
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
+from services.trainer.restarts.leg_limits import LegLimits
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
@@ -260,6 +261,31 @@ def test_an_episode_is_truncated_at_the_length_of_its_start(made: Curriculum) ->
     assert [session.step(0).truncated for _ in range(3)] == [False, False, True]
     session.begin(replace(start, length=None), 1)
     assert not any(session.step(0).truncated for _ in range(9))
+
+
+def test_an_episode_goes_on_while_it_reaches_one_goal_after_another(made: Curriculum) -> None:
+    session = made.play.games._open_games().sessions[0]
+    session.begin(true_start(session.game), 1)
+    here = ArchiveGoal(cell_of(session.state, session.counters.values))
+    far = ArchiveGoal(here.cell._replace(counters=tuple(one + 1 for one in here.cell.counters)))
+    legs = [TrajectoryLeg(0, 30, here), TrajectoryLeg(30, 40, far), TrajectoryLeg(40, 60, far)]
+
+    def steps_to_truncation(limits: LegLimits) -> int:
+        for made in range(1, 1_000):
+            truncated = session.step(0).truncated
+            limits.look(session)
+            if truncated:
+                return made
+        raise AssertionError("the episode has no end")
+
+    limits = LegLimits(legs[1:], None, session)
+    assert steps_to_truncation(limits) == longest_episode(40), "the first goal is not reached in time"
+    session.begin(true_start(session.game), 1)
+    limits = LegLimits(legs, None, session)
+    limits.look(session)
+    assert steps_to_truncation(limits) == longest_episode(10), (
+        "the goal of the first leg is: the second one has its time"
+    )
 
 
 def test_random_moves_make_actions_learnt_by_heart_lead_elsewhere(made: Curriculum) -> None:
