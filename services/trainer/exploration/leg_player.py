@@ -17,6 +17,7 @@ from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.recording.segment import unpack_state
 
+MIN_LOOP: Final = 8  # actions
 REMOVED: Final = (32, 16, 8, 4)  # actions that are left out together; a tile takes four steps of four frames
 Counters = tuple[int, ...]
 """Lasting counters, in the order of state_archive.cell.LASTING."""
@@ -29,6 +30,16 @@ class LegStart:
     state: bytes
     memory: bytes | None = None
     counters: Counters = ()
+
+
+class Moment(NamedTuple):
+    """Room and pixel of the hero, and the lasting counters when he last had control."""
+
+    group: int
+    room: int
+    x: int
+    y: int
+    counters: Counters
 
 
 class Arrival(NamedTuple):
@@ -56,13 +67,13 @@ class LegPlayer:
 
         They count when the hero has control: a leg ends where the next one can begin.
         """
-        values: list[Counters] = [self.play(start, PathPart(path.seed, b"")).end.counters]
-        self.play(start, path, values=values)
+        moments: list[Moment] = []
+        self.play(start, path, moments=moments)
         found: list[tuple[Counters, PathPart]] = []
         begun = 0
-        for made, (before, value) in enumerate(pairwise(values), start=1):
-            if value != before:
-                found.append((value, PathPart(path.seed, path.actions[begun:made])))
+        for made, (before, after) in enumerate(pairwise(moments), start=1):
+            if after.counters != before.counters:
+                found.append((after.counters, PathPart(path.seed, path.actions[begun:made])))
                 begun = made
         return found
 
@@ -72,9 +83,9 @@ class LegPlayer:
         return arrival if arrival.at_goal else None
 
     def play(
-        self, start: LegStart, part: PathPart, goal: Counters | None = None, values: list[Counters] | None = None
+        self, start: LegStart, part: PathPart, goal: Counters | None = None, moments: list[Moment] | None = None
     ) -> Arrival:
-        """Play the part, or up to the goal. `values` receives the lasting counters when control was last seen."""
+        """Play the part, or up to the goal. `moments` receives where the hero is at the start and after each step."""
         emulator, decoder = self._emulator, self._decoder
         if start.memory is None:
             begin_episode(emulator, unpack_state(start.state), part.seed, ACTIONS_VERSION)
@@ -88,6 +99,8 @@ class LegPlayer:
             EpisodeMemory.from_bytes(start.memory).restore(trace, counters)
         packed, now, made, at_goal = counters.packed, lasting(counters.values), 0, False
         controlled = now
+        if moments is not None:
+            moments.append(Moment(*state.key, state.x, state.y, controlled))
         for action in part.actions:
             emulator.step(action, self._skip)
             image, fresh = emulator.take()
@@ -100,8 +113,8 @@ class LegPlayer:
             if may_restart(state):
                 controlled = now
                 at_goal = goal is not None and achieves(now, goal)
-            if values is not None:
-                values.append(controlled)
+            if moments is not None:
+                moments.append(Moment(*state.key, state.x, state.y, controlled))
             if at_goal:
                 break
         end = LegStart(compress_state(emulator.save()), EpisodeMemory.of(trace, counters).to_bytes(), now)
@@ -112,6 +125,7 @@ class LegPlayer:
         best = self.reach(start, part, goal)
         if best is None:
             return None
+        best = self._without_loops(start, part.seed, best, goal)
         for size in REMOVED:
             place = 0
             while place < len(best.actions):
@@ -122,3 +136,22 @@ class LegPlayer:
                 else:
                     best = found
         return best
+
+    def _without_loops(self, start: LegStart, seed: int, best: Arrival, goal: Counters) -> Arrival:
+        """Leave out the ways that come back to the same pixel with the same counters, the longest first."""
+        place, moments = 0, self._moments(start, PathPart(seed, best.actions))
+        while place < len(best.actions):
+            last = max(number for number, moment in enumerate(moments) if moment == moments[place])
+            if last - place >= MIN_LOOP:
+                left = best.actions[:place] + best.actions[last:]
+                found = self.reach(start, PathPart(seed, left), goal)
+                if found is not None and found.hearts >= best.hearts:
+                    best, moments = found, self._moments(start, PathPart(seed, found.actions))
+                    continue
+            place += 1
+        return best
+
+    def _moments(self, start: LegStart, part: PathPart) -> list[Moment]:
+        moments: list[Moment] = []
+        self.play(start, part, moments=moments)
+        return moments
