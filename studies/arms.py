@@ -80,7 +80,7 @@ ARMS: Final = {
         ),
         Arm(
             "backward",
-            "as `judges`, and half of the episodes begin by the backward curriculum",
+            "as `judges`, and episodes begin by the backward curriculum",
             "judges",
             backward=True,
         ),
