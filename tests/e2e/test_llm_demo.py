@@ -42,8 +42,10 @@ async def test_a_language_model_judges_a_whole_run(tmp_path: Path) -> None:
     assert process.returncode == 0, output.decode()
     (folder,) = (tmp_path / "runs").glob("demo-*")
     (epoch,) = json.loads((folder / "summary.json").read_text())["epochs"]
-    assert epoch["segments_judged"] == epoch["segments_recorded"] == 3
-    assert epoch["votes"] == 9
+    recorded = epoch["segments_recorded"]
+    assert recorded in (2, 3), "short episodes of the curriculum may leave one segment fewer than the budget"
+    assert epoch["segments_judged"] == recorded
+    assert epoch["votes"] == 3 * recorded
     report = (folder / "report.html").read_text()
     assert '"judge":"llm"' in report, "the judge's votes"
     assert '"reasons":["' in report, "its reasons"
