@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from cli.client import open_client
 from cli.stack.connections import local_store
-from cli.stack.local_stack import LocalStack, StackOptions, build_stack
+from cli.stack.local_stack import STARTS, LocalStack, StackOptions, build_stack
 from cli.stack.ports import PortAllocator
-from cli.stack.process import SupervisedProcess
+from cli.stack.process import PortTaken, SupervisedProcess
 from cli.stack.services import SERVICES, service_spec
 from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
@@ -89,9 +89,16 @@ class LiveSystem:
 
     async def start(self) -> None:
         """Start the system, as `zelda up` does."""
-        self.system = self.build()
+        for attempt in range(STARTS, 0, -1):
+            self.system = self.build()
+            try:
+                await self.system.start()
+                break
+            except PortTaken:  # systems of other tests start at the same time
+                await self.system.stop()
+                if attempt == 1:
+                    raise
         self.store = local_store(self.system.settings)
-        await self.system.start()
         self.system.supervisor = asyncio.create_task(self.system.supervise())
 
     async def lose_supervisor(self) -> None:
