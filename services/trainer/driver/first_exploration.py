@@ -7,9 +7,9 @@ database is stored at intervals, and another driver continues it.
 
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -69,8 +69,9 @@ class FirstExploration:
     def _explore(self, order: EpochStart) -> ExploredArchive | None:
         began = self._clock()
         plan = exploration_plan(self._config)
-        start = true_start(plan.open_game()).state
-        file = self._continued(plan)
+        game = plan.open_game()
+        start = true_start(game).state
+        file = self._continued({**plan.facts(), "rom": game.digest})
         try:
             exploration = Exploration(plan, start, file)
             with RolloutWorkers(usable_cores(), plan) as workers:
@@ -95,9 +96,8 @@ class FirstExploration:
         log.info("explored", steps=explored.steps, cells=explored.cells, path_steps=explored.path_steps)
         return self._driver_store.commit_explored(explored)
 
-    def _continued(self, plan: ExplorationPlan) -> ArchiveFile:
-        """The exploration's database: what an earlier driver stored, or a new one."""
-        facts = {**plan.facts(), "rom": plan.open_game().digest}
+    def _continued(self, facts: Mapping[str, Any]) -> ArchiveFile:
+        """The exploration's database: what an earlier driver stored, or a new one. `facts` are those of the plan."""
         stored = self._driver_store.read_exploration()
         try:
             return ArchiveFile(IN_MEMORY, facts, stored)
@@ -154,7 +154,7 @@ class FirstExploration:
                 break
             self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * number / len(legs.goals))
             if path != known:
-                file.note(SHORTENED, [path.seed, base64.b64encode(path.actions).decode()])
+                file.set_fact(SHORTENED, [path.seed, base64.b64encode(path.actions).decode()])
                 self._driver_store.save_exploration(file.content())
             if self._exits:
                 return None

@@ -57,7 +57,7 @@ class ArchiveFile:
             raise Permanent(f"{path} is not an archive of states ({error}): choose another folder") from error
         wanted = json.loads(json.dumps(dict(plan)))
         if found is None:
-            self._set_fact("plan", wanted)
+            self.set_fact("plan", wanted)
         elif found != wanted:
             different = ", ".join(sorted(name for name in wanted if wanted[name] != found.get(name)))
             raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
@@ -102,10 +102,6 @@ class ArchiveFile:
             )
         return StoredState(row[0], row[1])
 
-    def note(self, name: str, value: Any) -> None:
-        """Set a fact; the value is JSON data."""
-        self._set_fact(name, value)
-
     def write(
         self,
         added: Iterable[tuple[ArchiveEntry, FoundState]],
@@ -124,7 +120,7 @@ class ArchiveFile:
             counted = [(_text(cell), count) for cell, count in visits.items()]
             database.executemany("insert or replace into visits values (?, ?)", counted)
             for name, value in facts.items():
-                self._set_fact(name, value)
+                self.set_fact(name, value)
         except BaseException:
             database.execute("rollback")
             raise
@@ -134,7 +130,8 @@ class ArchiveFile:
         """Close the file."""
         self._database.close()
 
-    def _set_fact(self, name: str, value: Any) -> None:
+    def set_fact(self, name: str, value: Any) -> None:
+        """Set a fact; the value is JSON data."""
         self._database.execute("insert or replace into facts values (?, ?)", (name, json.dumps(value)))
 
 

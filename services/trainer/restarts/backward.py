@@ -18,7 +18,7 @@ from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import start_name
+from services.trainer.restarts.trajectory_player import point_of
 from services.trainer.state_archive.goal import TrajectoryLeg, next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import BackwardStage
@@ -107,16 +107,15 @@ def imitation_weight(stage: BackwardStage | None) -> float:
 
 
 def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[bool]]:
-    """Which complete episodes reached their goal, by the point of the trajectory at which they began.
+    """Which episodes reached their goal, by the point of the trajectory at which they began.
 
-    The end of the epoch cuts long episodes short, which says nothing about those that had not reached it.
+    An episode that the end of the epoch cut short counts only if it had reached its goal by then.
     """
     outcomes: dict[int, list[bool]] = {}
     for summary in summaries:
-        prefix, _, number = summary.start.rpartition("-")
-        reached = bool(summary.facts.get(GOAL))
-        if f"{prefix}-" == start_name(0)[:-1] and (summary.complete or reached) and GOAL in summary.facts:
-            outcomes.setdefault(int(number), []).append(reached)
+        point, reached = point_of(summary.start), bool(summary.facts.get(GOAL))
+        if point is not None and (summary.complete or reached) and GOAL in summary.facts:
+            outcomes.setdefault(point, []).append(reached)
     return outcomes
 
 

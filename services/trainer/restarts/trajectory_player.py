@@ -6,7 +6,7 @@ trajectory begins as the episode did that played it.
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
+
+START_PREFIX: Final = "trajectory-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,4 +151,9 @@ class TrajectoryPlayer:
 
 def start_name(point: int) -> str:
     """The name of the start state at a point of a trajectory."""
-    return f"trajectory-{point}"
+    return f"{START_PREFIX}{point}"
+
+
+def point_of(name: str) -> int | None:
+    """The point of the trajectory at which a start state of this name lies; None for any other start."""
+    return int(name.removeprefix(START_PREFIX)) if name.startswith(START_PREFIX) else None
