@@ -1,5 +1,6 @@
 """Plays a part of a path in this process: what it achieves, whether it reaches a goal, and what it can do without."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -7,7 +8,7 @@ from typing import Final, NamedTuple
 from services.trainer.exploration.rollout import ACTIONS_VERSION, RolloutPlan, compress_state
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.cell import lasting, may_restart
-from services.trainer.state_archive.goal import achieves
+from services.trainer.state_archive.goal import PathGoal, achieves, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, continue_episode
@@ -19,6 +20,7 @@ from shared.game.recording.segment import unpack_state
 
 MIN_LOOP: Final = 8  # actions
 REMOVED: Final = (32, 16, 8, 4)  # actions that are left out together; a tile takes four steps of four frames
+SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of them
 Counters = tuple[int, ...]
 """Lasting counters, in the order of state_archive.cell.LASTING."""
 
@@ -30,25 +32,41 @@ class LegStart:
     state: bytes
     memory: bytes | None = None
     counters: Counters = ()
+    rupees: int = 0
+
+    def at(self, goal: PathGoal) -> bool:
+        """Whether the episode that continues here has reached the goal; one that begins here has reached nothing."""
+        return self.memory is not None and achieves(self.counters, goal.counters) and self.rupees >= goal.rupees
 
 
 class Moment(NamedTuple):
-    """Room and pixel of the hero, and the lasting counters when he last had control."""
+    """Room and pixel of the hero, his money, and the lasting counters when he last had control."""
 
     group: int
     room: int
     x: int
     y: int
+    rupees: int
     counters: Counters
 
 
 class Arrival(NamedTuple):
-    """The actions that were made, the hero's hearts after them, where the next leg begins, whether it is the goal."""
+    """The actions that were made, the hero's hearts after them, and whether he is at the goal."""
 
     actions: bytes
     hearts: int
-    end: LegStart
     at_goal: bool
+
+
+def rupees_needed(owned: Sequence[int]) -> list[int]:
+    """How much money the rest of a path needs at each of its moments, if it gains and pays what it did there.
+
+    Nothing but payments takes money, so that a path may not arrive with less.
+    """
+    needed = [0] * len(owned)
+    for place in reversed(range(len(owned) - 1)):
+        needed[place] = max(0, needed[place + 1] + owned[place] - owned[place + 1])
+    return needed
 
 
 class LegPlayer:
@@ -62,82 +80,86 @@ class LegPlayer:
         """End the emulator."""
         self._emulator.close()
 
-    def legs(self, start: LegStart, path: PathPart) -> list[tuple[Counters, PathPart]]:
-        """The lasting counters along a path in their order, each with the actions since the one before.
+    def legs(self, start: LegStart, path: PathPart) -> list[tuple[PathGoal, PathPart]]:
+        """What a path achieves, in its order: each goal with the actions since the one before.
 
-        They count when the hero has control: a leg ends where the next one can begin.
+        Lasting counters count when the hero has control: a leg ends where the next one can begin.
         """
-        moments: list[Moment] = []
-        self.play(start, path, moments=moments)
-        found: list[tuple[Counters, PathPart]] = []
+        moments = self._moments(start, path)
+        needed = rupees_needed([moment.rupees for moment in moments])
+        found: list[tuple[PathGoal, PathPart]] = []
         begun = 0
         for made, (before, after) in enumerate(pairwise(moments), start=1):
             if after.counters != before.counters:
-                found.append((after.counters, PathPart(path.seed, path.actions[begun:made])))
+                goal = PathGoal(after.counters, needed[made])
+                found.append((goal, PathPart(path.seed, path.actions[begun:made])))
                 begun = made
         return found
 
-    def reach(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival | None:
+    def reach(self, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
         """Play until the goal is reached and the hero has control; None if the actions do not lead there."""
         arrival = self.play(start, part, goal)
         return arrival if arrival.at_goal else None
 
+    def end(self, start: LegStart, part: PathPart) -> LegStart:
+        """Where the part leads. Saving that state costs as much as a hundred steps."""
+        episode = self._begin(start, part.seed)
+        for action in part.actions:
+            episode.step(action)
+        return episode.end()
+
     def play(
-        self, start: LegStart, part: PathPart, goal: Counters | None = None, moments: list[Moment] | None = None
+        self, start: LegStart, part: PathPart, goal: PathGoal | None = None, moments: list[Moment] | None = None
     ) -> Arrival:
         """Play the part, or up to the goal. `moments` receives where the hero is at the start and after each step."""
-        emulator, decoder = self._emulator, self._decoder
-        if start.memory is None:
-            begin_episode(emulator, unpack_state(start.state), part.seed, ACTIONS_VERSION)
-        else:
-            continue_episode(emulator, unpack_state(start.state), ACTIONS_VERSION)
-        image, _ = emulator.take()
-        state = decoder.begin(image)
-        trace = EpisodeTrace(state)
-        counters = EpisodeCounters(state, trace, self._game.capabilities)
-        if start.memory is not None:
-            EpisodeMemory.from_bytes(start.memory).restore(trace, counters)
-        packed, now, made, at_goal = counters.packed, lasting(counters.values), 0, False
-        controlled = now
+        episode, made, at_goal = self._begin(start, part.seed), 0, False
         if moments is not None:
-            moments.append(Moment(*state.key, state.x, state.y, controlled))
+            moments.append(episode.moment())
         for action in part.actions:
-            emulator.step(action, self._skip)
-            image, fresh = emulator.take()
-            previous, state = state, decoder.decode(image, fresh)
-            trace.step(state, action)
-            counters.step(previous, state, trace)
+            episode.step(action)
             made += 1
-            if counters.packed is not packed:
-                packed, now = counters.packed, lasting(counters.values)
-            if may_restart(state):
-                controlled = now
-                at_goal = goal is not None and achieves(now, goal)
             if moments is not None:
-                moments.append(Moment(*state.key, state.x, state.y, controlled))
+                moments.append(episode.moment())
+            at_goal = (
+                goal is not None and may_restart(episode.state) and goal.reached(episode.controlled, episode.state)
+            )
             if at_goal:
                 break
-        end = LegStart(compress_state(emulator.save()), EpisodeMemory.of(trace, counters).to_bytes(), now)
-        return Arrival(part.actions[:made], PathQuality.at(state, made).hearts, end, at_goal)
+        return Arrival(part.actions[:made], PathQuality.at(episode.state, made).hearts, at_goal)
 
-    def shortened(self, start: LegStart, part: PathPart, goal: Counters) -> Arrival | None:
+    def _begin(self, start: LegStart, seed: int) -> "_Episode":
+        state = unpack_state(start.state)
+        if start.memory is None:
+            begin_episode(self._emulator, state, seed, ACTIONS_VERSION)
+        else:
+            continue_episode(self._emulator, state, ACTIONS_VERSION)
+        return _Episode(self._game, self._emulator, self._decoder, self._skip, start.memory)
+
+    def shortened(self, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
         """Leave out what the goal is reached without, at no cost of hearts; None if the part does not reach it."""
         best = self.reach(start, part, goal)
         if best is None:
             return None
         best = self._without_loops(start, part.seed, best, goal)
         for size in REMOVED:
-            place = 0
-            while place < len(best.actions):
-                left = best.actions[:place] + best.actions[place + size :]
-                found = self.reach(start, PathPart(part.seed, left), goal)
-                if found is None or found.hearts < best.hearts:
-                    place += size
-                else:
-                    best = found
+            best = self._without_chunks(start, part.seed, best, goal, size)
         return best
 
-    def _without_loops(self, start: LegStart, seed: int, best: Arrival, goal: Counters) -> Arrival:
+    def _without_chunks(self, start: LegStart, seed: int, best: Arrival, goal: PathGoal, size: int) -> Arrival:
+        """Leave out `size` actions at a time. Each trial begins at a state saved shortly before the place."""
+        place, saved, here = 0, 0, start
+        while place < len(best.actions):
+            if place - saved >= SAVED_EVERY:
+                here, saved = self.end(here, PathPart(seed, best.actions[saved:place])), place
+            left = best.actions[saved:place] + best.actions[place + size :]
+            found = self.reach(here, PathPart(seed, left), goal)
+            if found is None or found.hearts < best.hearts:
+                place += size
+            else:
+                best = found._replace(actions=best.actions[:saved] + found.actions)
+        return best
+
+    def _without_loops(self, start: LegStart, seed: int, best: Arrival, goal: PathGoal) -> Arrival:
         """Leave out the ways that come back to the same pixel with the same counters, the longest first."""
         place, moments = 0, self._moments(start, PathPart(seed, best.actions))
         while place < len(best.actions):
@@ -155,3 +177,37 @@ class LegPlayer:
         moments: list[Moment] = []
         self.play(start, part, moments=moments)
         return moments
+
+
+class _Episode:
+    """The running episode of an emulator: its state, and the lasting counters when the hero last had control."""
+
+    def __init__(self, game: Game, emulator: Emulator, decoder: Decoder, skip: int, memory: bytes | None) -> None:
+        self._emulator, self._decoder, self._skip = emulator, decoder, skip
+        self.state = decoder.begin(emulator.take()[0])
+        self._trace = EpisodeTrace(self.state)
+        self._counters = EpisodeCounters(self.state, self._trace, game.capabilities)
+        if memory is not None:
+            EpisodeMemory.from_bytes(memory).restore(self._trace, self._counters)
+        self._packed, self._lasting = self._counters.packed, lasting(self._counters.values)
+        self.controlled = self._lasting
+
+    def step(self, action: int) -> None:
+        self._emulator.step(action, self._skip)
+        previous, self.state = self.state, self._decoder.decode(*self._emulator.take())
+        self._trace.step(self.state, action)
+        self._counters.step(previous, self.state, self._trace)
+        if self._counters.packed is not self._packed:
+            self._packed, self._lasting = self._counters.packed, lasting(self._counters.values)
+        if may_restart(self.state):
+            self.controlled = self._lasting
+
+    def at(self, goal: PathGoal) -> bool:
+        return may_restart(self.state) and goal.reached(self.controlled, self.state)
+
+    def moment(self) -> Moment:
+        return Moment(*self.state.key, self.state.x, self.state.y, rupees_of(self.state), self.controlled)
+
+    def end(self) -> LegStart:
+        memory = EpisodeMemory.of(self._trace, self._counters).to_bytes()
+        return LegStart(compress_state(self._emulator.save()), memory, self._lasting, rupees_of(self.state))

@@ -1,4 +1,4 @@
-"""The search for one leg of a path: a small exploration whose rollouts end at a goal; the shortest way is kept."""
+"""The search for one leg of a path: a small exploration whose rollouts end at a goal; the best way is kept."""
 
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
@@ -6,11 +6,11 @@ from typing import Final, Protocol
 import numpy as np
 
 from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
-from services.trainer.exploration.leg_player import Counters, LegStart
+from services.trainer.exploration.leg_player import LegStart
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, in_one_episode
 from services.trainer.state_archive.cell import ArchiveCell
-from services.trainer.state_archive.goal import achieves
+from services.trainer.state_archive.goal import PathGoal
 from services.trainer.state_archive.selection import select
 
 MAX_STEPS: Final = 400_000  # of search without a way; an exploration found one, but from another state
@@ -50,12 +50,12 @@ class LegSearch:
         self._archive = StateArchive()
         self._states: dict[int, FoundState] = {}
         self._best: PathPart | None = None
-        self._bound, self._hearts = (MAX_STEPS, 1) if known is None else (known.steps, known.hearts)
+        self._quality = known
         self._more, self._budget = budget, MAX_STEPS if known is None else budget
         self.steps = 0
 
-    def run(self, start: LegStart, goal: Counters) -> PathPart | None:
-        """The shortest way found from the start to the goal; None if there was none."""
+    def run(self, start: LegStart, goal: PathGoal) -> PathPart | None:
+        """The best way found from the start to the goal; None if there was none."""
         self._runner.forget()
         news: dict[ArchiveCell, PathQuality] = {}
         while self.steps < self._budget:
@@ -63,7 +63,7 @@ class LegSearch:
             tasks = [self._task(parent, start, goal) for parent in parents]
             before = len(self._archive.entries)
             for parent, task, result in zip(parents, tasks, self._runner.play(tasks, news), strict=True):
-                self._merge(parent, task, result, goal)
+                self._merge(parent, task, result)
             news = {entry.cell: entry.quality for entry in self._archive.entries[before:]}
         return self._best
 
@@ -72,24 +72,24 @@ class LegSearch:
             return [None]
         count = min(self._plan.rollouts, 1 + len(self._archive) // CELLS_PER_ROLLOUT)
         drawn = select(self._archive, count, self._rng, "novelty")
-        return [parent if parent.quality.steps < self._bound else None for parent in drawn]
+        return [parent if self._may_improve(parent.quality) else None for parent in drawn]
 
-    def _task(self, parent: ArchiveEntry | None, start: LegStart, goal: Counters) -> RolloutTask:
+    def _task(self, parent: ArchiveEntry | None, start: LegStart, goal: PathGoal) -> RolloutTask:
         seed = int(self._rng.integers(0, MAX_SEED))
         if parent is None:
             return RolloutTask(start.state, start.memory, 0, seed, goal, goes_on=start.memory is not None)
         state = self._states[parent.number]
         return RolloutTask(state.state, state.memory, parent.quality.steps, seed, goal, goes_on=True)
 
-    def _merge(self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout, goal: Counters) -> None:
+    def _merge(self, parent: ArchiveEntry | None, task: RolloutTask, result: PlayedRollout) -> None:
         self.steps += len(result.actions)
         self._archive.visits.update(result.seen)
         seed = task.game_seed if parent is None else parent.seed  # the first rollout's generator goes on
         for found in result.found:
-            if found.quality.steps >= self._bound:
-                return
+            if not self._may_improve(found.quality):
+                continue
             part = PathPart(seed, result.actions[: found.actions])
-            if achieves(found.cell.counters, goal):
+            if result.arrived and found is result.found[-1]:
                 self._arrive(parent, part, found)
             elif self._archive.wants(found.cell, found.quality):
                 self._keep(parent, part, found)
@@ -101,8 +101,13 @@ class LegSearch:
 
     def _arrive(self, parent: ArchiveEntry | None, part: PathPart, found: FoundState) -> None:
         way = in_one_episode((*(() if parent is None else self._archive.trajectory(parent)), part))
-        if found.quality.hearts < self._hearts or not self._leads(way):
+        if not self._leads(way):
             return
-        if self._bound == MAX_STEPS:
+        if self._quality is None:
             self._budget = self.steps + self._more
-        self._best, self._bound = way, found.quality.steps
+        self._best, self._quality = way, found.quality
+
+    def _may_improve(self, quality: PathQuality) -> bool:
+        """Whether a way through a state of this quality may be better than the best: with more hearts, or shorter."""
+        best = self._quality
+        return best is None or (quality.hearts, -quality.steps) > (best.hearts, -best.steps)

@@ -7,10 +7,10 @@ state in which the shortened leg before it ended, so that the legs are one episo
 from collections.abc import Iterator
 
 from services.trainer.exploration.exploration import ExplorationPlan
-from services.trainer.exploration.leg_player import Counters, LegPlayer, LegStart
+from services.trainer.exploration.leg_player import LegPlayer, LegStart
 from services.trainer.exploration.leg_search import LegRunner, LegSearch
 from services.trainer.state_archive.archive import PathPart, PathQuality
-from services.trainer.state_archive.goal import achieves
+from services.trainer.state_archive.goal import PathGoal
 
 
 class PathLegs:
@@ -24,8 +24,8 @@ class PathLegs:
         self._legs = self._player.legs(start, path)
 
     @property
-    def goals(self) -> list[Counters]:
-        """The lasting counters that the path reaches, in its order."""
+    def goals(self) -> list[PathGoal]:
+        """What the path reaches, in its order."""
         return [goal for goal, _ in self._legs]
 
     def close(self) -> None:
@@ -38,15 +38,15 @@ class PathLegs:
         A path that gets no longer had reached that goal before. None, and the last, if the search for a leg failed.
         """
         path = known or PathPart(0, b"")
-        here = self._player.play(self._start, path).end if path.actions else self._start
+        here = self._player.end(self._start, path) if path.actions else self._start
         for number, (goal, explored) in enumerate(self._legs):
-            if here.memory is None or not achieves(here.counters, goal):
+            if not here.at(goal):
                 leg = self._leg(runner, number, here, explored)
                 if leg is None:
                     yield None
                     return
                 path = PathPart(path.seed if path.actions else leg.seed, path.actions + leg.actions)
-                here = self._player.play(here, leg).end
+                here = self._player.end(here, leg)
             yield path
 
     def leads(self, path: PathPart) -> bool:

@@ -17,7 +17,7 @@ from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
-from services.trainer.state_archive.goal import achieves
+from services.trainer.state_archive.goal import PathGoal
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
@@ -61,8 +61,8 @@ class RolloutTask:
     """Steps from the true start to the state."""
     seed: int
     """Of the options, and of the game's random generator."""
-    goal: tuple[int, ...] | None = None
-    """Lasting counters at which the rollout ends; None: it has no goal."""
+    goal: PathGoal | None = None
+    """Where the rollout ends; None: it has no goal."""
     goes_on: bool = False
     """The game's random generator goes on, so that the path is one episode; else the rollout seeds it."""
 
@@ -95,6 +95,8 @@ class PlayedRollout:
     seen: tuple[ArchiveCell, ...]
     found: tuple[FoundState, ...]
     died: bool
+    arrived: bool
+    """The last found state is at the task's goal."""
 
 
 def compress_state(state: bytes) -> bytes:
@@ -183,11 +185,11 @@ class _Rollout:
         if cell is None:
             return
         self._seen[cell] = None
-        self._arrived = self._goal is not None and achieves(cell.counters, self._goal)
+        self._arrived = self._goal is not None and self._goal.reached(cell.counters, state)
         quality = PathQuality.at(state, self._before + len(self._actions))
         found = self._found.get(cell)
         known = self._known.get(cell) if found is None else found.quality
-        if known is None or is_better(quality, known):
+        if known is None or is_better(quality, known) or self._arrived:
             self._found[cell] = self._keep(cell, quality, image, emulator)
             self._left = self._plan.patience if known is None else self._left
 
@@ -208,4 +210,4 @@ class _Rollout:
     def result(self) -> PlayedRollout:
         """What the rollout did, with the found states in the order of their steps."""
         found = sorted(self._found.values(), key=lambda one: one.actions)
-        return PlayedRollout(bytes(self._actions), tuple(self._seen), tuple(found), self._died)
+        return PlayedRollout(bytes(self._actions), tuple(self._seen), tuple(found), self._died, self._arrived)

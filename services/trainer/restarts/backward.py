@@ -52,7 +52,8 @@ class BackwardCurriculum:
                 paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
         starts += [None] * true_starts(len(starts), share)
-        return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, tuple(legs))
+        noted = tuple(leg._replace(mastered=not left) for leg, left in zip(legs, stage.left, strict=True))
+        return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, noted)
 
     def next_stage(
         self,

@@ -1,11 +1,17 @@
-"""How long an episode of the backward curriculum may take: it goes on while it reaches one leg's goal after another."""
+"""How long an episode of the backward curriculum may take: it goes on while it reaches the goals of mastered legs.
+
+A leg that is not mastered would take the most steps and seldom succeed; it has episodes of its own, from near its end.
+"""
 
 from collections.abc import Sequence
+from typing import Final
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
 from services.trainer.state_archive.cell import lasting
 from services.trainer.state_archive.goal import TrajectoryLeg, achieves
+
+AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
 
 
 class LegLimits:
@@ -27,5 +33,10 @@ class LegLimits:
         while self._next < len(self._legs) and achieves(own, self._legs[self._next].goal.cell.counters):
             self._next += 1
         if self._next > before:
-            leg = self._legs[self._next] if self._next < len(self._legs) else None
-            session.allow(longest_episode(0 if leg is None else leg.end - leg.begin))
+            session.allow(self._steps_from_here())
+
+    def _steps_from_here(self) -> int:
+        if self._next == len(self._legs):
+            return longest_episode(0)
+        leg = self._legs[self._next]
+        return longest_episode(leg.end - leg.begin) if leg.mastered else AFTER_GOAL

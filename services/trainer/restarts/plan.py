@@ -21,4 +21,4 @@ class RestartPlan:
     """Of the backward curriculum: summaries say which episodes reached it."""
     tiles_per_cell: int = TILES_PER_CELL
     legs: tuple[TrajectoryLeg, ...] = ()
-    """Of the curriculum's trajectory: an episode goes on while it reaches one goal after another."""
+    """Of the curriculum's trajectory: an episode goes on while it reaches one goal of a mastered leg after another."""

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import Score
+from shared.game.decoding.state import GameState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,30 @@ class ArchiveGoal:
         return place and achieves(cell.counters, self.cell.counters)
 
 
+class PathGoal(NamedTuple):
+    """A part of a path ends here: with at least these lasting counters, and the rupees that the rest of it pays."""
+
+    counters: tuple[int, ...]
+    rupees: int = 0
+
+    def reached(self, counters: tuple[int, ...], state: GameState) -> bool:
+        """Whether an episode with these lasting counters has reached the goal in this state."""
+        return achieves(counters, self.counters) and rupees_of(state) >= self.rupees
+
+
 class TrajectoryLeg(NamedTuple):
     """The steps of a trajectory from `begin` up to `end`, where a lasting counter has risen: its goal."""
 
     begin: int
     end: int
     goal: ArchiveGoal
+    mastered: bool = True
+    """The policy reaches the goal from the beginning of the leg: an episode that comes to it goes on."""
+
+
+def rupees_of(state: GameState) -> int:
+    """The hero's money; 0 in a game that does not say."""
+    return state.inventory.rupees or 0
 
 
 def achieves(counters: tuple[int, ...], goal: tuple[int, ...]) -> bool:

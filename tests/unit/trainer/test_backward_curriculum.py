@@ -21,7 +21,7 @@ from services.trainer.domain.backward import (
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
-from services.trainer.restarts.leg_limits import LegLimits
+from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
@@ -286,6 +286,10 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another(made: Curric
     assert steps_to_truncation(limits) == longest_episode(10), (
         "the goal of the first leg is: the second one has its time"
     )
+    session.begin(true_start(session.game), 1)
+    limits = LegLimits([legs[0], legs[1]._replace(mastered=False)], None, session)
+    limits.look(session)
+    assert steps_to_truncation(limits) == AFTER_GOAL, "the second leg has episodes of its own"
 
 
 def test_random_moves_make_actions_learnt_by_heart_lead_elsewhere(made: Curriculum) -> None:

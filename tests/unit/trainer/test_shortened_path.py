@@ -1,0 +1,74 @@
+"""What an exploration found is shortened: detours come out, but the money that the rest of the path pays stays in."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from bramble.registration import bramble_game
+from bramble.solver.walkthrough import solve
+from services.trainer.exploration.leg_player import LegPlayer, LegStart, rupees_needed
+from services.trainer.exploration.rollout import RolloutPlan, compress_state
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.goal import PathGoal
+from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.state import GameState
+from shared.game.emulator.emulator import Emulator
+from shared.game.emulator.start import true_start
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
+SEED = 1
+RIGHT, LEFT = 4, 3
+START = LegStart(compress_state(true_start(bramble_game("garden")).state))
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[LegPlayer]:
+    player = LegPlayer(bramble_game("garden"), RolloutPlan())
+    yield player
+    player.close()
+
+
+@pytest.fixture(scope="module")
+def walk() -> bytes:
+    """The walk-through of the garden: two steps in, a detour there and back."""
+    actions = bytes(solve("garden").actions)
+    return actions[:8] + bytes([RIGHT] * 8 + [LEFT] * 8) + actions[8:]
+
+
+def test_a_detour_comes_out_and_the_goal_is_reached_all_the_same(player: LegPlayer, walk: bytes) -> None:
+    (goal, leg), *_ = player.legs(START, PathPart(SEED, walk))
+    shorter = player.shortened(START, leg, goal)
+    assert shorter is not None
+    assert len(shorter.actions) <= len(leg.actions) - 16
+    arrival = player.reach(START, PathPart(SEED, shorter.actions), goal)
+    assert arrival == shorter, "the way leads to the goal as one episode from its beginning"
+    assert player.end(START, PathPart(SEED, shorter.actions)).at(goal)
+
+
+def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk: bytes) -> None:
+    (goal, _), *_ = player.legs(START, PathPart(SEED, walk))
+    assert player.shortened(START, PathPart(SEED, walk[:40]), goal) is None
+    assert not START.at(goal), "an episode that begins has reached nothing"
+
+
+def test_a_path_needs_the_money_that_its_rest_pays() -> None:
+    assert rupees_needed([0, 5, 5, 0]) == [0, 5, 5, 0], "found after the first moment, paid before the last"
+    assert rupees_needed([3, 3, 8, 1]) == [2, 2, 7, 0], "what is found on the way need not be brought"
+    assert rupees_needed([0, 9, 9]) == [0, 0, 0], "what is never paid is not needed"
+    assert rupees_needed([]) == []
+
+
+def test_a_goal_is_not_reached_without_the_money_for_the_rest() -> None:
+    emulator = Emulator(bramble_game("garden"))
+    state = Decoder(bramble_game("garden").capabilities).begin(emulator.take()[0])
+    emulator.close()
+
+    def owning(rupees: int | None) -> GameState:
+        return state._replace(inventory=replace(state.inventory, rupees=rupees))
+
+    goal = PathGoal((1, 0), rupees=7)
+    assert goal.reached((1, 0), owning(7))
+    assert not goal.reached((1, 0), owning(6))
+    assert not goal.reached((0, 2), owning(7))
+    assert PathGoal((1, 0)).reached((1, 0), owning(None)), "in a game that does not say"
