@@ -43,7 +43,8 @@ class LegSearch:
     ) -> None:
         """`leads` plays a way from the leg's start: whether it leads to the goal as one episode.
 
-        `budget` is the steps of search once a way is known: that found first is seldom the shortest.
+        `budget` is the least steps of search once a way is known: that found first is seldom the shortest. The search
+        for a shorter one takes half as long as it took to find the first, or longer.
         """
         self._plan, self._runner, self._leads = plan, runner, leads
         self._rng = np.random.default_rng([LEG_STREAM, plan.seed, number])
@@ -104,7 +105,7 @@ class LegSearch:
         if not self._leads(way):
             return
         if self._quality is None:
-            self._budget = self.steps + self._more
+            self._budget = self.steps + max(self._more, self.steps // 2)
         self._best, self._quality = way, found.quality
 
     def _may_improve(self, quality: PathQuality) -> bool:
