@@ -74,6 +74,7 @@ class CellCollector:
         self._goals = [GoalWatch(goal) for _ in range(environments)]
         self._legs = legs
         self._limits: dict[int, LegLimits] = {}
+        self._legs_reached = [0] * environments
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
@@ -82,15 +83,16 @@ class CellCollector:
         self._best: dict[ArchiveCell, PathQuality] = {}
         self._visits: Counter[ArchiveCell] = Counter()
 
-    def look(self, env: int, session: GameSession) -> None:
-        """Look at the present state of an environment's game."""
+    def look(self, env: int, session: GameSession) -> int:
+        """Look at the present state of an environment's game; how many goals of legs it has just reached."""
         if session.episode.number != self._episodes[env]:
             self._begin(env, session)
-        self._limits[env].look(session)
+        reached = self._limits[env].look(session)
+        self._legs_reached[env] += reached
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
-            return
+            return reached
         if cell not in self._seen[env]:
             self._seen[env].add(cell)
             self._visits[cell] += 1
@@ -100,10 +102,15 @@ class CellCollector:
         if best is None or is_better(quality, best):
             self._best[cell] = quality
             self._found[cell] = _collected(session, cell, start, quality)
+        return reached
 
     def reached_goal(self, env: int) -> bool:
         """Whether the present episode of an environment has reached the goal."""
         return self._goals[env].reached
+
+    def legs_reached(self, env: int) -> int:
+        """How many goals of legs the present episode of an environment has reached."""
+        return self._legs_reached[env]
 
     def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
         """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
@@ -116,6 +123,7 @@ class CellCollector:
         self._episodes[env] = session.episode.number
         self._limits[env] = LegLimits(self._legs, start.leg, session)
         self._seen[env] = set()
+        self._legs_reached[env] = 0
         self._goals[env] = GoalWatch(self.goal if start.leg is None else self._legs[start.leg].goal)
         self._watches[env] = CellWatch(self._tiles)
 

@@ -23,17 +23,21 @@ class LegLimits:
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
-    def look(self, session: GameSession) -> None:
-        """Grant the steps of the next leg if a goal is reached. With the same counters a look costs a comparison."""
+    def look(self, session: GameSession) -> int:
+        """How many goals were reached in the last step; their episode is granted the steps of the next leg.
+
+        With the same counters a look costs a comparison.
+        """
         packed = session.counters.packed
         if packed is self._packed or self._next >= len(self._legs):
-            return
+            return 0
         self._packed = packed
         own, before = lasting(session.counters.values), self._next
         while self._next < len(self._legs) and achieves(own, self._legs[self._next].goal.cell.counters):
             self._next += 1
         if self._next > before:
             session.allow(self._steps_from_here())
+        return self._next - before
 
     def _steps_from_here(self) -> int:
         if self._next == len(self._legs):

@@ -109,7 +109,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         games = self._open_games()
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions, games.held)
-        self._collect_states(games.sessions)
+        rewards += self._collect_states(games.sessions)
         if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
@@ -238,10 +238,13 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return None
         return CellCollector(self.num_envs, one.known, one.paths, one.goal, one.tiles_per_cell, one.legs)
 
-    def _collect_states(self, sessions: Sequence[GameSession]) -> None:
+    def _collect_states(self, sessions: Sequence[GameSession]) -> NDArray[np.float64]:
+        """Collect what the archive wants; return the rewards (N,) for the goals that were reached."""
+        rewards = np.zeros(self.num_envs)
         if self._collector is not None:
             for env, session in enumerate(sessions):
-                self._collector.look(env, session)
+                rewards[env] = self._collector.look(env, session) * self.config.run.restarts.goal_reward
+        return rewards
 
     def _new_shaping(self) -> EpisodeRewarder | None:
         plan, run = self._plan, self.config.run
@@ -263,6 +266,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if guide is not None:
             terms["guidance"] = guide.paid
             total += guide.paid
+        if self.config.run.restarts.backward:
+            reached = 0 if self._collector is None else self._collector.legs_reached(env)
+            terms["goal"] = reached * self.config.run.restarts.goal_reward
+            total += terms["goal"]
         facts = {
             "rooms": float(report["rooms"]),
             "tiles": float(report["tiles"]),

@@ -44,6 +44,10 @@ class RestartsConfig(Contract):
         description="`backward`: starts move back past one when this share of its episodes reaches the goal",
     )
 
+    goal_reward: float = Field(
+        1.0, ge=0, le=100, description="`backward`: reward for each goal of the trajectory that an episode reaches"
+    )
+
     @property
     def backward(self) -> bool:
         """Whether episodes begin by the backward curriculum."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from bramble.solver.walkthrough import solve
 from services.trainer.domain.backward import (
     OPENING,
     Stretch,
@@ -22,12 +23,15 @@ from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_me
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
 from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
+from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.session_config import SESSION_CONFIG
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
-from services.trainer.state_archive.cell import ArchiveCell, cell_of
+from services.trainer.state_archive.cell import LASTING, ArchiveCell, cell_of
 from services.trainer.state_archive.cell_watch import GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
@@ -282,7 +286,7 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another(made: Curric
     assert steps_to_truncation(limits) == longest_episode(40), "the first goal is not reached in time"
     session.begin(true_start(session.game), 1)
     limits = LegLimits(legs, None, session)
-    limits.look(session)
+    assert limits.look(session) == 1, "one goal is reached"
     assert steps_to_truncation(limits) == longest_episode(10), (
         "the goal of the first leg is: the second one has its time"
     )
@@ -290,6 +294,27 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another(made: Curric
     limits = LegLimits([legs[0], legs[1]._replace(mastered=False)], None, session)
     limits.look(session)
     assert steps_to_truncation(limits) == AFTER_GOAL, "the second leg has episodes of its own"
+
+
+def test_an_episode_that_reaches_a_goal_is_paid_for_it_once() -> None:
+    walk = solve("garden").actions[:120]
+    backward = RestartsConfig(share=0.5, mode="backward", goal_reward=3)
+    run = CONFIG.run.model_copy(update={"frame_skip": 4, "restarts": backward})
+    games = RLlibVectorEnv({SESSION_CONFIG: replace(CONFIG, run=run), "num_envs": 1})
+    sword = ArchiveGoal(ArchiveCell(0, 0x10, 0, 0, tuple(int(name in ("items", "sword_levels")) for name in LASTING)))
+
+    def played(legs: tuple[TrajectoryLeg, ...]) -> tuple[float, EpisodeSummary]:
+        games.begin_epoch(EpochPlan(0, restarts=RestartPlan((None,), {}, {}, sword, legs=legs)))
+        games.reset()
+        paid = sum(float(games.step(np.array([action]))[1][0]) for action in walk)
+        (summary,) = games.collect(final=True).summaries
+        return paid, summary
+
+    (plain, without), (paid, with_goal) = played(()), played((TrajectoryLeg(0, 300, sword),))
+    games.close()
+    assert paid - plain == pytest.approx(3)
+    assert with_goal.reward - without.reward == pytest.approx(3)
+    assert (without.terms["goal"], with_goal.terms["goal"]) == (0, 3)
 
 
 def test_random_moves_make_actions_learnt_by_heart_lead_elsewhere(made: Curriculum) -> None:
