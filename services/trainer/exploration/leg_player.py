@@ -18,9 +18,7 @@ from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.recording.segment import unpack_state
 
-MIN_LOOP: Final = 8  # actions
-REMOVED: Final = (32, 16, 8, 4)  # actions that are left out together; a tile takes four steps of four frames
-SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of them
+ASTRAY: Final = 40  # steps in other rooms than a known way, after which its actions no longer lead anywhere
 Counters = tuple[int, ...]
 """Lasting counters, in the order of state_archive.cell.LASTING."""
 
@@ -56,6 +54,8 @@ class Arrival(NamedTuple):
     actions: bytes
     hearts: int
     at_goal: bool
+    moments: list[Moment]
+    """At the start and after each action."""
 
 
 def rupees_needed(owned: Sequence[int]) -> list[int]:
@@ -85,7 +85,7 @@ class LegPlayer:
 
         Lasting counters count when the hero has control: a leg ends where the next one can begin.
         """
-        moments = self._moments(start, path)
+        moments = self.play(start, path).moments
         needed = rupees_needed([moment.rupees for moment in moments])
         found: list[tuple[PathGoal, PathPart]] = []
         begun = 0
@@ -96,9 +96,14 @@ class LegPlayer:
                 begun = made
         return found
 
-    def reach(self, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
-        """Play until the goal is reached and the hero has control; None if the actions do not lead there."""
-        arrival = self.play(start, part, goal)
+    def reach(
+        self, start: LegStart, part: PathPart, goal: PathGoal, along: Sequence[Moment] | None = None
+    ) -> Arrival | None:
+        """Play until the goal is reached and the hero has control; None if the actions do not lead there.
+
+        `along` are the moments of a known way, of which the same actions are made: a hero who leaves it is given up.
+        """
+        arrival = self.play(start, part, goal, along)
         return arrival if arrival.at_goal else None
 
     def end(self, start: LegStart, part: PathPart) -> LegStart:
@@ -109,23 +114,21 @@ class LegPlayer:
         return episode.end()
 
     def play(
-        self, start: LegStart, part: PathPart, goal: PathGoal | None = None, moments: list[Moment] | None = None
+        self, start: LegStart, part: PathPart, goal: PathGoal | None = None, along: Sequence[Moment] | None = None
     ) -> Arrival:
-        """Play the part, or up to the goal. `moments` receives where the hero is at the start and after each step."""
-        episode, made, at_goal = self._begin(start, part.seed), 0, False
-        if moments is not None:
-            moments.append(episode.moment())
+        """Play the part, or up to the goal, or until the hero has gone astray."""
+        episode, at_goal, astray = self._begin(start, part.seed), False, 0
+        moments = [episode.moment()]
         for action in part.actions:
             episode.step(action)
-            made += 1
-            if moments is not None:
-                moments.append(episode.moment())
-            at_goal = (
-                goal is not None and may_restart(episode.state) and goal.reached(episode.controlled, episode.state)
-            )
-            if at_goal:
+            moments.append(episode.moment())
+            at_goal = goal is not None and episode.at(goal)
+            on_way = along is None or along[len(moments) - 1][:2] == moments[-1][:2]
+            astray = 0 if on_way else astray + 1
+            if at_goal or astray > ASTRAY:
                 break
-        return Arrival(part.actions[:made], PathQuality.at(episode.state, made).hearts, at_goal)
+        made = len(moments) - 1
+        return Arrival(part.actions[:made], PathQuality.at(episode.state, made).hearts, at_goal, moments)
 
     def _begin(self, start: LegStart, seed: int) -> "_Episode":
         state = unpack_state(start.state)
@@ -134,49 +137,6 @@ class LegPlayer:
         else:
             continue_episode(self._emulator, state, ACTIONS_VERSION)
         return _Episode(self._game, self._emulator, self._decoder, self._skip, start.memory)
-
-    def shortened(self, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
-        """Leave out what the goal is reached without, at no cost of hearts; None if the part does not reach it."""
-        best = self.reach(start, part, goal)
-        if best is None:
-            return None
-        best = self._without_loops(start, part.seed, best, goal)
-        for size in REMOVED:
-            best = self._without_chunks(start, part.seed, best, goal, size)
-        return best
-
-    def _without_chunks(self, start: LegStart, seed: int, best: Arrival, goal: PathGoal, size: int) -> Arrival:
-        """Leave out `size` actions at a time. Each trial begins at a state saved shortly before the place."""
-        place, saved, here = 0, 0, start
-        while place < len(best.actions):
-            if place - saved >= SAVED_EVERY:
-                here, saved = self.end(here, PathPart(seed, best.actions[saved:place])), place
-            left = best.actions[saved:place] + best.actions[place + size :]
-            found = self.reach(here, PathPart(seed, left), goal)
-            if found is None or found.hearts < best.hearts:
-                place += size
-            else:
-                best = found._replace(actions=best.actions[:saved] + found.actions)
-        return best
-
-    def _without_loops(self, start: LegStart, seed: int, best: Arrival, goal: PathGoal) -> Arrival:
-        """Leave out the ways that come back to the same pixel with the same counters, the longest first."""
-        place, moments = 0, self._moments(start, PathPart(seed, best.actions))
-        while place < len(best.actions):
-            last = max(number for number, moment in enumerate(moments) if moment == moments[place])
-            if last - place >= MIN_LOOP:
-                left = best.actions[:place] + best.actions[last:]
-                found = self.reach(start, PathPart(seed, left), goal)
-                if found is not None and found.hearts >= best.hearts:
-                    best, moments = found, self._moments(start, PathPart(seed, found.actions))
-                    continue
-            place += 1
-        return best
-
-    def _moments(self, start: LegStart, part: PathPart) -> list[Moment]:
-        moments: list[Moment] = []
-        self.play(start, part, moments=moments)
-        return moments
 
 
 class _Episode:

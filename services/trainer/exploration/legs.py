@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from services.trainer.exploration.exploration import ExplorationPlan
 from services.trainer.exploration.leg_player import LegPlayer, LegStart
 from services.trainer.exploration.leg_search import LegRunner, LegSearch
+from services.trainer.exploration.shortening import shortened
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.goal import PathGoal
 
@@ -56,7 +57,7 @@ class PathLegs:
     def _leg(self, runner: LegRunner, number: int, here: LegStart, explored: PathPart) -> PathPart | None:
         """The explored leg without needless actions, if it leads to the goal from here, or a shorter one."""
         goal = self._legs[number][0]
-        known = self._player.shortened(here, explored, goal)
+        known = shortened(self._player, here, explored, goal)
         quality = None if known is None else PathQuality(known.hearts, len(known.actions))
 
         def leads(way: PathPart) -> bool:
@@ -64,5 +65,5 @@ class PathLegs:
 
         budget = int(self._budget * len(explored.actions))
         found = LegSearch(self._plan, runner, number, leads, budget, quality).run(here, goal)
-        best = known if found is None else self._player.shortened(here, found, goal)
+        best = known if found is None else shortened(self._player, here, found, goal)
         return None if best is None else PathPart(explored.seed if found is None else found.seed, best.actions)

@@ -9,6 +9,7 @@ from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
 from services.trainer.exploration.leg_player import LegPlayer, LegStart, rupees_needed
 from services.trainer.exploration.rollout import RolloutPlan, compress_state
+from services.trainer.exploration.shortening import shortened
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 from shared.game.decoding.decoder import Decoder
@@ -38,7 +39,7 @@ def walk() -> bytes:
 
 def test_a_detour_comes_out_and_the_goal_is_reached_all_the_same(player: LegPlayer, walk: bytes) -> None:
     (goal, leg), *_ = player.legs(START, PathPart(SEED, walk))
-    shorter = player.shortened(START, leg, goal)
+    shorter = shortened(player, START, leg, goal)
     assert shorter is not None
     assert len(shorter.actions) <= len(leg.actions) - 16
     arrival = player.reach(START, PathPart(SEED, shorter.actions), goal)
@@ -48,7 +49,7 @@ def test_a_detour_comes_out_and_the_goal_is_reached_all_the_same(player: LegPlay
 
 def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk: bytes) -> None:
     (goal, _), *_ = player.legs(START, PathPart(SEED, walk))
-    assert player.shortened(START, PathPart(SEED, walk[:40]), goal) is None
+    assert shortened(player, START, PathPart(SEED, walk[:40]), goal) is None
     assert not START.at(goal), "an episode that begins has reached nothing"
 
 

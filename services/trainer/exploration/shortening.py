@@ -1,0 +1,56 @@
+"""Leaves out of a leg what its goal is reached without: ways that come back, and actions that change nothing."""
+
+from typing import Final
+
+from services.trainer.exploration.leg_player import Arrival, LegPlayer, LegStart
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.goal import PathGoal
+
+MIN_LOOP: Final = 8  # actions
+REMOVED: Final = (32, 16, 8, 4)  # actions that are left out together; a tile takes four steps of four frames
+SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of them
+
+
+def shortened(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
+    """The part without what the goal is reached without, at no cost of hearts; None if it does not lead there."""
+    best = player.reach(start, part, goal)
+    if best is None:
+        return None
+    best = _without_loops(player, start, part.seed, best, goal)
+    for size in REMOVED:
+        best = _without_chunks(player, start, part.seed, best, goal, size)
+    return best
+
+
+def _without_loops(player: LegPlayer, start: LegStart, seed: int, best: Arrival, goal: PathGoal) -> Arrival:
+    """Leave out the ways that come back to the same pixel with the same counters, the longest first."""
+    place = 0
+    while place < len(best.actions):
+        moments = best.moments
+        last = max(number for number, moment in enumerate(moments) if moment == moments[place])
+        found = None
+        if last - place >= MIN_LOOP:
+            left = PathPart(seed, best.actions[:place] + best.actions[last:])
+            found = player.reach(start, left, goal, moments[: place + 1] + moments[last + 1 :])
+        if found is None or found.hearts < best.hearts:
+            place += 1
+        else:
+            best = found
+    return best
+
+
+def _without_chunks(player: LegPlayer, start: LegStart, seed: int, best: Arrival, goal: PathGoal, size: int) -> Arrival:
+    """Leave out `size` actions at a time. Each trial begins at a state saved shortly before the place."""
+    place, saved, here = 0, 0, start
+    while place < len(best.actions):
+        if place - saved >= SAVED_EVERY:
+            here, saved = player.end(here, PathPart(seed, best.actions[saved:place])), place
+        left = PathPart(seed, best.actions[saved:place] + best.actions[place + size :])
+        along = best.moments[saved : place + 1] + best.moments[place + size + 1 :]
+        found = player.reach(here, left, goal, along)
+        if found is None or found.hearts < best.hearts:
+            place += size
+        else:
+            actions, moments = best.actions[:saved] + found.actions, best.moments[:saved] + found.moments
+            best = Arrival(actions, found.hearts, found.at_goal, moments)
+    return best
