@@ -11,10 +11,11 @@ from typing import Final, TypeVar
 from services.coordinator.domain.room_map import RoomMap, room_map
 from services.coordinator.readmodels.archived_rooms import read_archived_rooms
 from services.coordinator.readmodels.segment_archives import SegmentArchives
+from shared.contracts.epoch import ExploredArchive
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.contracts.scores import SegmentScores
-from shared.errors import Permanent
+from shared.errors import ContractError, Permanent
 from shared.state.scores import ScoreReader
 from shared.state.segments import list_segments
 from shared.store import keys
@@ -44,7 +45,7 @@ class ReportData:
 
     `first` is the best play of the first judged epoch, `best` that of the best epochs; segments with a video come
     before others. Both are None if nothing was judged, and `first` also if it is the best. `pictures` has one PNG per
-    room that has a key frame.
+    room that has a key frame. `explored` is the exploration with which the run began.
     """
 
     summary: RunSummary
@@ -52,6 +53,7 @@ class ReportData:
     pictures: dict[tuple[int, int], bytes] = field(default_factory=dict)
     first: ReportedPlay | None = None
     best: ReportedPlay | None = None
+    explored: ExploredArchive | None = None
     unreadable: list[str] = field(default_factory=list)
 
     @property
@@ -64,6 +66,7 @@ async def collect_report_data(store: Store, run: RunId, state: str | None = None
     """Collect the data of a run; NotFound without a summary. With `state`, wait until the summary has that state."""
     summary = await _summary(store, run, state, time.monotonic() + SUMMARY_TIMEOUT_S)
     data = await _with_rooms(store, summary)
+    data.explored = await _explored(store, run, data.unreadable)
     scores = await _scores(store, summary, data.unreadable)
     earliest = min((one.epoch for one in scores), default=0)
     data.best = await _best_play(store, scores)
@@ -84,6 +87,17 @@ async def _summary(store: Store, run: RunId, state: str | None, deadline: float)
             if state is None or time.monotonic() > deadline:
                 raise
         await asyncio.sleep(POLL_S)
+
+
+async def _explored(store: Store, run: RunId, unreadable: list[str]) -> ExploredArchive | None:
+    key = keys.exploration(run, ended=True)
+    try:
+        return ExploredArchive.from_bytes(await store.get(key))
+    except NotFound:
+        return None
+    except ContractError:
+        unreadable.append(key)
+        return None
 
 
 async def _with_rooms(store: Store, summary: RunSummary) -> ReportData:

@@ -32,6 +32,11 @@ def render_report(data: ReportData) -> str:
     about = (
         f"{config.game} {config.world}, seed {config.seed}; {attempts}, created {summary.created:%Y-%m-%d %H:%M} UTC."
     )
+    if data.explored is not None:
+        about += (
+            f" Before epoch 0 it explored {data.explored.steps:,} steps without a network and without judges; "
+            f"the policy learnt from the path that was found, {data.explored.path_steps:,} steps long."
+        )
     return Template((files("services.coordinator.report") / "report.html").read_text("utf-8")).substitute(
         policy=POLICY.format(digest=b64encode(sha256(script.encode()).digest()).decode()),
         run=escape(summary.run),

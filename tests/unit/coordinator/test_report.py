@@ -16,7 +16,8 @@ from services.coordinator.report import data as report_data
 from services.coordinator.report.data import collect_report_data
 from services.coordinator.report.modules import one_script
 from services.coordinator.report.page import render_report
-from shared.contracts.ids import EpisodeId
+from shared.contracts.epoch import ArchiveRef, ExploredArchive
+from shared.contracts.ids import Digest, EpisodeId
 from shared.contracts.progress import RunSummary
 from shared.store import keys
 from shared.store.memory import MemoryStore
@@ -69,6 +70,25 @@ async def test_the_report_is_one_file_with_all_data(tmp_path: Path) -> None:
     assert (found["rooms"]["read"], found["rooms"]["recorded"]) == (8, 8)
     summary = RunSummary.from_bytes((tmp_path / "demo" / "summary.json").read_bytes())
     assert [row.epoch for row in summary.epochs] == [0, 1]
+
+
+async def test_the_report_says_what_the_run_explored_before_it_began() -> None:
+    harness = await played()
+    plain = await collect_report_data(harness.store, RUN)
+    assert "explored" not in render_report(plain).partition("<script")[0]
+    archive = ArchiveRef(key="models/a", digest=Digest("0" * 64))
+    explored = ExploredArchive(
+        run=RUN, steps=45_000, seconds=30, cells=90, path_steps=719, archive=archive, created=harness.time
+    )
+    await harness.store.put(keys.exploration(RUN, ended=True), explored.to_bytes())
+    data = await collect_report_data(harness.store, RUN)
+    said = render_report(data).partition("<script")[0]
+    assert "explored 45,000 steps without a network" in said
+    assert "719 steps long" in said
+    await harness.store.put(keys.exploration(RUN, ended=True), b"damaged")
+    damaged = await collect_report_data(harness.store, RUN)
+    assert damaged.explored is None
+    assert keys.exploration(RUN, ended=True) in damaged.unreadable
 
 
 class Asked(MemoryStore):
