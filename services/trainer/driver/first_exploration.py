@@ -17,13 +17,13 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
 from services.trainer.exploration.exploration import Exploration, ExplorationPlan
-from services.trainer.exploration.leg_player import LegStart
-from services.trainer.exploration.legs import PathLegs
 from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.explored_path import pack_of_path
 from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.shortening.leg_player import LegStart
+from services.trainer.shortening.legs import PathLegs
 from services.trainer.state_archive.archive import PathPart, in_one_episode
 from services.trainer.state_archive.goal import next_goal
 from shared.contracts.epoch import EpochStart, ExploredArchive

@@ -7,9 +7,9 @@ import pytest
 
 from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
-from services.trainer.exploration.leg_player import LegPlayer, LegStart, rupees_needed
 from services.trainer.exploration.rollout import RolloutPlan, compress_state
-from services.trainer.exploration.shortening import shortened
+from services.trainer.shortening.leg_player import LegPlayer, LegStart, rupees_needed
+from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 from shared.game.decoding.decoder import Decoder

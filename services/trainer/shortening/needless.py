@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from services.trainer.exploration.leg_player import Arrival, LegPlayer, LegStart
+from services.trainer.shortening.leg_player import Arrival, LegPlayer, LegStart
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 

@@ -6,8 +6,8 @@ from typing import Final, Protocol
 import numpy as np
 
 from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
-from services.trainer.exploration.leg_player import LegStart
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
+from services.trainer.shortening.leg_player import LegStart
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, in_one_episode
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import PathGoal

@@ -7,9 +7,9 @@ state in which the shortened leg before it ended, so that the legs are one episo
 from collections.abc import Iterator
 
 from services.trainer.exploration.exploration import ExplorationPlan
-from services.trainer.exploration.leg_player import LegPlayer, LegStart
-from services.trainer.exploration.leg_search import LegRunner, LegSearch
-from services.trainer.exploration.shortening import shortened
+from services.trainer.shortening.leg_player import LegPlayer, LegStart
+from services.trainer.shortening.leg_search import LegRunner, LegSearch
+from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.goal import PathGoal
 
