@@ -5,13 +5,16 @@ the demonstration, from one achievement to the next, has a curriculum of its own
 episodes stay short, and a long demonstration is learnt as fast as its longest leg.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final, NamedTuple
 
 from shared.contracts.learning.restarts import RestartsConfig
 
-MAX_POINTS: Final = 96  # of an epoch, over all legs that are not mastered yet; each leg has two at least
+MIN_POINTS: Final = 2  # of a leg that is not mastered yet
+ROUNDS: Final = 4  # times that an epoch has the steps to try each of its points; fewer episodes say too little
+KEPT_EVERY: Final = 3  # epochs; a mastered leg has episodes of its own in each third one, so that it is not forgotten
 SPREAD: Final = 50  # points on the whole demonstration after the curriculum has arrived
 ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
@@ -45,10 +48,21 @@ def leg_points(leg: Stretch, left: int, config: RestartsConfig, count: int) -> l
     return list(dict.fromkeys(max(leg.begin, leg.begin + left - distance) for distance in distances))
 
 
-def points_of_legs(legs: Sequence[Stretch], left: Sequence[int], config: RestartsConfig) -> list[list[int]]:
-    """The points of each leg at this stage."""
-    count = min(config.window, max(2, MAX_POINTS // max(1, sum(map(bool, left)))))
-    return [leg_points(leg, steps, config, count) for leg, steps in zip(legs, left, strict=True)]
+def points_of_legs(
+    legs: Sequence[Stretch], left: Sequence[int], config: RestartsConfig, steps: int, epoch: int
+) -> list[list[int]]:
+    """The points of each leg in an epoch of so many steps at this stage; of a mastered leg in some epochs none.
+
+    A leg has `window` points, or as many as the epoch can try often enough to judge them.
+    """
+    for count in range(max(config.window, MIN_POINTS), 0, -1):
+        points = [leg_points(leg, rest, config, count) for leg, rest in zip(legs, left, strict=True)]
+        due = [bool(rest) or (number + epoch) % KEPT_EVERY == 0 for number, rest in enumerate(left)]
+        kept = [own if wanted else [] for own, wanted in zip(points, due, strict=True)]
+        cost = sum(longest_episode(leg.end - point) for leg, own in zip(legs, kept, strict=True) for point in own)
+        if count == MIN_POINTS or ROUNDS * cost <= steps:
+            break
+    return kept
 
 
 def spread_points(steps: int, epoch: int) -> list[int]:
@@ -63,6 +77,17 @@ def spread_points(steps: int, epoch: int) -> list[int]:
 def true_starts(points: int, share: float) -> int:
     """How many starts beside so many points are the true start, so that the points have this share of the episodes."""
     return max(1, round(points * (1 - share) / share))
+
+
+def start_step(point: int, leg: Stretch, controlled: Sequence[int]) -> int | None:
+    """The step at which episodes of a point begin, of those at which the hero has control; None: the leg has none.
+
+    It is the first one from the point on. Where the goal's text has begun by then, it is the last one before.
+    """
+    place = bisect_left(controlled, point)
+    if place < len(controlled) and controlled[place] < leg.end:
+        return controlled[place]
+    return controlled[place - 1] if place and controlled[place - 1] >= leg.begin else None
 
 
 def longest_episode(rest: int) -> int:

@@ -11,6 +11,7 @@ from services.trainer.domain.backward import (
     longest_episode,
     points_of_legs,
     spread_points,
+    start_step,
     true_starts,
 )
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
@@ -34,22 +35,24 @@ class BackwardCurriculum:
         self.figures: dict[str, float] = {}
         """Where the curriculum stands after the last epoch, as metrics."""
 
-    def plan(self, stage: BackwardStage, config: RestartsConfig, known: Known, epoch: int) -> RestartPlan:
+    def plan(
+        self, stage: BackwardStage, config: RestartsConfig, known: Known, epoch: int, epoch_steps: int
+    ) -> RestartPlan:
         """The starts of an epoch at this stage, with the share and distances of the run's configuration.
 
         After the last stage they lie evenly on the trajectory, so that the policy forgets no part of it. Raises
         NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
         """
-        legs = self._trajectories.legs(stage.trajectory)
-        aims = _aims(legs, stage, config, epoch)
-        trajectory, found = self._trajectories.starts(stage.trajectory, aims)
+        legs, controlled = self._trajectories.outline(stage.trajectory)
+        aims = _aims(legs, stage, config, epoch, epoch_steps)
+        steps = {point: start_step(point, _stretch(legs[aim]), controlled) for point, aim in aims.items()}
+        chosen = {point: step for point, step in steps.items() if step is not None}
+        trajectory, found = self._trajectories.starts(stage.trajectory, chosen)
         starts: list[StartState | None] = []
         paths: dict[str, PathStart] = {}
         for point, (state, step) in found.items():
-            leg = legs[aims[point]]
-            if step < leg.end:
-                starts.append(replace(state, length=longest_episode(leg.end - step)))
-                paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
+            starts.append(replace(state, length=longest_episode(legs[aims[point]].end - step)))
+            paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
         starts += [None] * true_starts(len(starts), share)
         noted = tuple(leg._replace(mastered=not left) for leg, left in zip(legs, stage.left, strict=True))
@@ -76,18 +79,17 @@ class BackwardCurriculum:
         if entry is None:
             return stage
         (reference,) = self._trajectories.save(archive, [entry])
-        left = [leg.end - leg.begin for leg in self._trajectories.legs(reference)]
+        left = [leg.end - leg.begin for leg in self._trajectories.outline(reference).legs]
         return BackwardStage(trajectory=reference, left=left)
 
     def _moved(
         self, stage: BackwardStage, config: RestartsConfig, summaries: Iterable[EpisodeSummary]
     ) -> BackwardStage:
-        legs = self._trajectories.legs(stage.trajectory)
+        legs = self._trajectories.outline(stage.trajectory).legs
         reached = outcomes_by_point(summaries)
-        points = points_of_legs(_stretches(legs), stage.left, config)
         left = []
-        for leg, steps, own in zip(legs, stage.left, points, strict=True):
-            outcomes = {point: reached[point] for point in own if point in reached}
+        for leg, steps in zip(legs, stage.left, strict=True):
+            outcomes = {point: found for point, found in reached.items() if leg.begin <= point < leg.begin + steps}
             left.append(earliest_mastered(leg.begin + steps, outcomes, config.threshold) - leg.begin)
         self.figures = {
             "restarts/backward_legs": float(len(legs)),
@@ -120,14 +122,16 @@ def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[boo
     return outcomes
 
 
-def _stretches(legs: Sequence[TrajectoryLeg]) -> list[Stretch]:
-    return [Stretch(leg.begin, leg.end) for leg in legs]
+def _stretch(leg: TrajectoryLeg) -> Stretch:
+    return Stretch(leg.begin, leg.end)
 
 
-def _aims(legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int) -> dict[int, int]:
+def _aims(
+    legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int, epoch_steps: int
+) -> dict[int, int]:
     """The points of an epoch, each with the number of the leg whose goal its episodes are to reach."""
     if stage.arrived:
         spread = spread_points(legs[-1].end, epoch)
         return {point: sum(leg.end <= point for leg in legs) for point in spread}
-    points = points_of_legs(_stretches(legs), stage.left, config)
+    points = points_of_legs([_stretch(leg) for leg in legs], stage.left, config, epoch_steps, epoch)
     return {point: number for number, own in enumerate(points) for point in own}

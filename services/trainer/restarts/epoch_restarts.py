@@ -68,7 +68,7 @@ class EpochRestarts:
         self._score = self._score_of(order, model) if restarts.selection == "judges" else None
         stage = stage_of(order)
         if stage is not None:
-            return self._backward.plan(stage, restarts, self._archive.known, order.epoch)
+            return self._backward.plan(stage, restarts, self._archive.known, order.epoch, order.config.epoch_steps)
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)

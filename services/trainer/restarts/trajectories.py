@@ -3,14 +3,18 @@
 A trajectory that several orders name is played once in a driver's life.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
-from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows, TrajectoryStart
+from services.trainer.restarts.trajectory_player import (
+    TrajectoryOutline,
+    TrajectoryPlayer,
+    TrajectoryRows,
+    TrajectoryStart,
+)
 from services.trainer.state_archive.archive import ArchiveEntry
-from services.trainer.state_archive.goal import TrajectoryLeg
 from shared.contracts.epoch import TrajectoryRef
 from shared.contracts.ids import Digest
 
@@ -35,7 +39,7 @@ class ArchiveTrajectories:
         self._store, self._make = store, make
         self._player: TrajectoryPlayer | None = None
         self._rows: dict[Digest, TrajectoryRows] = {}
-        self._legs: dict[Digest, list[TrajectoryLeg]] = {}
+        self._outlines: dict[Digest, TrajectoryOutline] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -51,17 +55,17 @@ class ArchiveTrajectories:
         return [found[one.digest] for one in references]
 
     def starts(
-        self, reference: TrajectoryRef, points: Collection[int]
+        self, reference: TrajectoryRef, steps: Mapping[int, int]
     ) -> tuple[Trajectory, dict[int, TrajectoryStart]]:
-        """The trajectory, and where episodes may begin at these points of it. Raises as `rows` does."""
+        """The trajectory, and the states in which episodes begin: for each point that of its step. Raises as `rows`."""
         trajectory = self._read(reference)
-        return trajectory, self._started().starts(trajectory, reference.key, points)
+        return trajectory, self._started().starts(trajectory, reference.key, steps)
 
-    def legs(self, reference: TrajectoryRef) -> list[TrajectoryLeg]:
-        """The legs of the trajectory. Raises as `rows` does."""
-        if reference.digest not in self._legs:
-            self._legs = {reference.digest: self._started().legs(self._read(reference), reference.key)}
-        return self._legs[reference.digest]
+    def outline(self, reference: TrajectoryRef) -> TrajectoryOutline:
+        """The legs of the trajectory, and where the hero has control. Raises as `rows` does."""
+        if reference.digest not in self._outlines:
+            self._outlines = {reference.digest: self._started().outline(self._read(reference), reference.key)}
+        return self._outlines[reference.digest]
 
     def close(self) -> None:
         """End the emulator."""

@@ -4,14 +4,14 @@ So it rebuilds what the policy saw before each action, exactly: the emulator is 
 trajectory begins as the episode did that played it.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.domain.backward import OPENING, longest_episode
+from services.trainer.domain.backward import OPENING
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
@@ -44,6 +44,13 @@ class TrajectoryStart(NamedTuple):
     step: int
 
 
+class TrajectoryOutline(NamedTuple):
+    """The legs of a trajectory, to its end, and the steps at which the hero has control."""
+
+    legs: list[TrajectoryLeg]
+    controlled: list[int]
+
+
 class _Played(NamedTuple):
     """One step: what was seen before it, the action, and its reward."""
 
@@ -68,27 +75,29 @@ class TrajectoryPlayer:
             sum(step.reward for step in played),
         )
 
-    def starts(self, trajectory: Trajectory, name: str, points: Collection[int]) -> dict[int, TrajectoryStart]:
-        """Where episodes may begin on the trajectory: for each point the first moment of control at or after it.
+    def starts(self, trajectory: Trajectory, name: str, steps: Mapping[int, int]) -> dict[int, TrajectoryStart]:
+        """The states in which episodes begin on the trajectory: for each point that of its step.
 
-        A point without one is left out. Raises ReplayMismatch, with the object's `name`, if it ends elsewhere.
+        Raises ReplayMismatch, with the object's `name`, if the trajectory ends elsewhere.
         """
         found: dict[int, TrajectoryStart] = {}
-        open_ = sorted(points, reverse=True)
+        points: dict[int, list[int]] = {}
+        for point, at in steps.items():
+            points.setdefault(at, []).append(point)
 
         def look(step: int) -> None:
-            while open_ and open_[-1] <= step and may_restart(self._session.state):
-                point = open_.pop()
-                length = longest_episode(trajectory.steps - step)
-                start = replace(self._here(start_name(point)), length=length, opening=OPENING)
-                found[point] = TrajectoryStart(start, step)
+            if step in points:
+                here = self._here(start_name(points[step][0]))
+                for point in points[step]:
+                    found[point] = TrajectoryStart(replace(here, name=start_name(point), opening=OPENING), step)
 
         self._play(trajectory, name, look)
         return found
 
-    def legs(self, trajectory: Trajectory, name: str) -> list[TrajectoryLeg]:
-        """The legs of the trajectory, to its end. They end where the hero has control. Raises as `starts` does."""
+    def outline(self, trajectory: Trajectory, name: str) -> TrajectoryOutline:
+        """The outline of the trajectory. Its legs end where the hero has control. Raises as `starts` does."""
         found: list[TrajectoryLeg] = []
+        controlled: list[int] = []
         session = self._session
         reached: tuple[int, ...] | None = None
 
@@ -96,6 +105,7 @@ class TrajectoryPlayer:
             nonlocal reached
             if not may_restart(session.state):
                 return
+            controlled.append(step)
             cell = cell_of(session.state, session.counters.values)
             if reached is not None and cell.counters != reached:
                 found.append(TrajectoryLeg(found[-1].end if found else 0, step, ArchiveGoal(cell)))
@@ -105,7 +115,7 @@ class TrajectoryPlayer:
         begin = found[-1].end if found else 0
         if begin < trajectory.steps:
             found.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
-        return found
+        return TrajectoryOutline(found, controlled)
 
     def close(self) -> None:
         """End the emulator."""

@@ -17,6 +17,7 @@ from services.trainer.domain.backward import (
     longest_episode,
     points_of_legs,
     spread_points,
+    start_step,
     true_starts,
 )
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
@@ -26,7 +27,7 @@ from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
-from services.trainer.restarts.trajectory_player import TrajectoryPlayer, start_name
+from services.trainer.restarts.trajectory_player import TrajectoryOutline, TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG
@@ -57,10 +58,27 @@ def test_starts_lie_close_to_the_goal_and_then_ever_farther() -> None:
 
 def test_many_legs_share_the_starts_of_an_epoch() -> None:
     wide = BACKWARD.model_copy(update={"window": 8})
-    few = points_of_legs([LEG] * 2, [60, 0], wide)
+    few = points_of_legs([LEG] * 2, [60, 0], wide, 20_000, 2)
     assert list(map(len, few)) == [7, 1], "the eighth would lie before the leg"
-    many = points_of_legs([Stretch(100 * one, 100 * one + 90) for one in range(40)], [90] * 40, wide)
-    assert set(map(len, many)) == {2}
+    legs = [Stretch(100 * one, 100 * one + 90) for one in range(40)]
+    assert set(map(len, points_of_legs(legs, [90] * 40, wide, 115_000, 0))) == {4}, "as many as are tried four times"
+    assert set(map(len, points_of_legs(legs, [90] * 40, wide, 1_000, 0))) == {2}, "two in any case"
+
+
+def test_a_mastered_leg_has_episodes_of_its_own_in_each_third_epoch() -> None:
+    legs = [LEG] * 3
+    assert [points_of_legs(legs, [0, 60, 0], BACKWARD, 20_000, epoch)[2] for epoch in range(6)] == [
+        [], [20], [], [], [20], [],
+    ]  # fmt: skip
+
+
+def test_a_start_lies_before_the_text_of_the_goal() -> None:
+    """The hero has no control while a text is shown: from 70 steps on he reads what he is told at the goal."""
+    controlled = [*range(20, 40), *range(50, 70), 80]
+    assert start_step(30, LEG, controlled) == 30
+    assert start_step(44, LEG, controlled) == 50, "the next moment of control"
+    assert start_step(75, LEG, controlled) == 69, "the last one before the text; the next one is at the goal"
+    assert start_step(75, Stretch(72, 80), controlled) is None
 
 
 def test_the_true_start_has_the_rest_of_the_episodes() -> None:
@@ -117,8 +135,9 @@ def no_player() -> TrajectoryPlayer:
 class TwoLegs(ArchiveTrajectories):
     """Trajectories whose legs are known."""
 
-    def legs(self, reference: TrajectoryRef) -> list[TrajectoryLeg]:
-        return [TrajectoryLeg(0, 20, ArchiveGoal(cell(1, 1))), TrajectoryLeg(20, 60, ArchiveGoal(cell(1, 2)))]
+    def outline(self, reference: TrajectoryRef) -> TrajectoryOutline:
+        legs = [TrajectoryLeg(0, 20, ArchiveGoal(cell(1, 1))), TrajectoryLeg(20, 60, ArchiveGoal(cell(1, 2)))]
+        return TrajectoryOutline(legs, list(range(60)))
 
 
 def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
@@ -197,13 +216,13 @@ class Curriculum:
         self.trajectories = ArchiveTrajectories(self.store, lambda: TrajectoryPlayer(CONFIG.environment()))
         entry = max(self.play.archive.archive.best(), key=lambda one: one.quality.steps)
         (reference,) = self.trajectories.save(self.play.archive, [entry])
-        left = [leg.end - leg.begin for leg in self.trajectories.legs(reference)]
+        left = [leg.end - leg.begin for leg in self.trajectories.outline(reference).legs]
         self.stage = BackwardStage(trajectory=reference, left=left)
         self.curriculum = BackwardCurriculum(self.trajectories)
 
     def epoch_plan(self, epoch: int, stage: BackwardStage, share: float) -> EpochPlan:
         config = BACKWARD.model_copy(update={"share": share})
-        return EpochPlan(epoch, restarts=self.curriculum.plan(stage, config, self.play.archive.known, epoch))
+        return EpochPlan(epoch, restarts=self.curriculum.plan(stage, config, self.play.archive.known, epoch, 20_000))
 
 
 @pytest.fixture(scope="module")
@@ -218,7 +237,7 @@ def test_the_same_stage_gives_the_same_starts_on_the_trajectory(made: Curriculum
     first, again = (made.epoch_plan(1, made.stage, 0.9).restarts for _ in range(2))
     assert first is not None
     assert first == again
-    legs = made.trajectories.legs(made.stage.trajectory)
+    legs = made.trajectories.outline(made.stage.trajectory).legs
     assert (legs[0].begin, legs[-1].end) == (0, made.stage.trajectory.steps)
     for start in first.starts:
         if start is None:
