@@ -55,14 +55,15 @@ def points_of_legs(
 
     A leg has `window` points, or as many as the epoch can try often enough to judge them.
     """
-    for count in range(max(config.window, MIN_POINTS), 0, -1):
-        points = [leg_points(leg, rest, config, count) for leg, rest in zip(legs, left, strict=True)]
-        due = [bool(rest) or (number + epoch) % KEPT_EVERY == 0 for number, rest in enumerate(left)]
-        kept = [own if wanted else [] for own, wanted in zip(points, due, strict=True)]
-        cost = sum(longest_episode(leg.end - point) for leg, own in zip(legs, kept, strict=True) for point in own)
-        if count == MIN_POINTS or ROUNDS * cost <= steps:
+    due = [bool(rest) or (number + epoch) % KEPT_EVERY == 0 for number, rest in enumerate(left)]
+    planned = list(zip(legs, left, due, strict=True))
+    points: list[list[int]] = []
+    for count in range(config.window, min(config.window, MIN_POINTS) - 1, -1):
+        points = [leg_points(leg, rest, config, count) if wanted else [] for leg, rest, wanted in planned]
+        cost = sum(longest_episode(leg.end - point) for leg, own in zip(legs, points, strict=True) for point in own)
+        if ROUNDS * cost <= steps:
             break
-    return kept
+    return points
 
 
 def spread_points(steps: int, epoch: int) -> list[int]:

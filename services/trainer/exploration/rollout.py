@@ -17,7 +17,7 @@ from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
-from services.trainer.state_archive.goal import PathGoal
+from services.trainer.state_archive.goal import PathGoal, rupees_of
 from shared.contracts.run import ActionsName
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
@@ -185,7 +185,7 @@ class _Rollout:
         if cell is None:
             return
         self._seen[cell] = None
-        self._arrived = self._goal is not None and self._goal.reached(cell.counters, state)
+        self._arrived = self._goal is not None and self._goal.reached(cell.counters, rupees_of(state))
         quality = PathQuality.at(state, self._before + len(self._actions))
         found = self._found.get(cell)
         known = self._known.get(cell) if found is None else found.quality

@@ -87,9 +87,10 @@ class TrajectoryPlayer:
 
         def look(step: int) -> None:
             if step in points:
-                here = self._here(start_name(points[step][0]))
-                for point in points[step]:
-                    found[point] = TrajectoryStart(replace(here, name=start_name(point), opening=OPENING), step)
+                here = replace(self._here("on a trajectory"), opening=OPENING)
+                found.update(
+                    (point, TrajectoryStart(replace(here, name=start_name(point)), step)) for point in points[step]
+                )
 
         self._play(trajectory, name, look)
         return found

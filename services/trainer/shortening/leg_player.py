@@ -1,4 +1,4 @@
-"""Plays a part of a path in this process: what it achieves, whether it reaches a goal, and what it can do without."""
+"""Plays a part of a path in this process: what it achieves, whether it reaches a goal, and where it ends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from services.trainer.exploration.rollout import ACTIONS_VERSION, RolloutPlan, compress_state
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.cell import lasting, may_restart
-from services.trainer.state_archive.goal import PathGoal, achieves, rupees_of
+from services.trainer.state_archive.goal import PathGoal, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, continue_episode
@@ -34,7 +34,7 @@ class LegStart:
 
     def at(self, goal: PathGoal) -> bool:
         """Whether the episode that continues here has reached the goal; one that begins here has reached nothing."""
-        return self.memory is not None and achieves(self.counters, goal.counters) and self.rupees >= goal.rupees
+        return self.memory is not None and goal.reached(self.counters, self.rupees)
 
 
 class Moment(NamedTuple):
@@ -116,7 +116,7 @@ class LegPlayer:
     def play(
         self, start: LegStart, part: PathPart, goal: PathGoal | None = None, along: Sequence[Moment] | None = None
     ) -> Arrival:
-        """Play the part, or up to the goal, or until the hero has gone astray."""
+        """Play the part, or up to the goal, or until the hero has left the known way `along` for long."""
         episode, at_goal, astray = self._begin(start, part.seed), False, 0
         moments = [episode.moment()]
         for action in part.actions:
@@ -163,7 +163,7 @@ class _Episode:
             self.controlled = self._lasting
 
     def at(self, goal: PathGoal) -> bool:
-        return may_restart(self.state) and goal.reached(self.controlled, self.state)
+        return may_restart(self.state) and goal.reached(self.controlled, rupees_of(self.state))
 
     def moment(self) -> Moment:
         return Moment(*self.state.key, self.state.x, self.state.y, rupees_of(self.state), self.controlled)

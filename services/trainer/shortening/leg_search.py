@@ -30,7 +30,7 @@ class LegRunner(Protocol):
 
 
 class LegSearch:
-    """The search for the leg with this number. With a known way it looks for a shorter one with as many hearts."""
+    """The search for the leg with this number. With a known way it looks for a better one."""
 
     def __init__(
         self,

@@ -27,9 +27,9 @@ class PathGoal(NamedTuple):
     counters: tuple[int, ...]
     rupees: int = 0
 
-    def reached(self, counters: tuple[int, ...], state: GameState) -> bool:
-        """Whether an episode with these lasting counters has reached the goal in this state."""
-        return achieves(counters, self.counters) and rupees_of(state) >= self.rupees
+    def reached(self, counters: tuple[int, ...], rupees: int) -> bool:
+        """Whether an episode with these lasting counters and so much money has reached the goal."""
+        return achieves(counters, self.counters) and rupees >= self.rupees
 
 
 class TrajectoryLeg(NamedTuple):

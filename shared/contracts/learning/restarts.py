@@ -43,7 +43,6 @@ class RestartsConfig(Contract):
         le=1,
         description="`backward`: starts move back past one when this share of its episodes reaches the goal",
     )
-
     goal_reward: float = Field(
         1.0, ge=0, le=100, description="`backward`: reward for each goal of the trajectory that an episode reaches"
     )

@@ -63,6 +63,8 @@ def test_many_legs_share_the_starts_of_an_epoch() -> None:
     legs = [Stretch(100 * one, 100 * one + 90) for one in range(40)]
     assert set(map(len, points_of_legs(legs, [90] * 40, wide, 115_000, 0))) == {4}, "as many as are tried four times"
     assert set(map(len, points_of_legs(legs, [90] * 40, wide, 1_000, 0))) == {2}, "two in any case"
+    one = BACKWARD.model_copy(update={"window": 1})
+    assert set(map(len, points_of_legs(legs, [90] * 40, one, 1_000, 0))) == {1}, "unless one is asked for"
 
 
 def test_a_mastered_leg_has_episodes_of_its_own_in_each_third_epoch() -> None:

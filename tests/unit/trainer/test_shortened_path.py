@@ -11,7 +11,7 @@ from services.trainer.exploration.rollout import RolloutPlan, compress_state
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, rupees_needed
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.goal import PathGoal
+from services.trainer.state_archive.goal import PathGoal, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
@@ -69,7 +69,7 @@ def test_a_goal_is_not_reached_without_the_money_for_the_rest() -> None:
         return state._replace(inventory=replace(state.inventory, rupees=rupees))
 
     goal = PathGoal((1, 0), rupees=7)
-    assert goal.reached((1, 0), owning(7))
-    assert not goal.reached((1, 0), owning(6))
-    assert not goal.reached((0, 2), owning(7))
-    assert PathGoal((1, 0)).reached((1, 0), owning(None)), "in a game that does not say"
+    assert goal.reached((1, 0), rupees_of(owning(7)))
+    assert not goal.reached((1, 0), rupees_of(owning(6)))
+    assert not goal.reached((0, 2), rupees_of(owning(7)))
+    assert PathGoal((1, 0)).reached((1, 0), rupees_of(owning(None))), "in a game that does not say"
