@@ -8,8 +8,9 @@ episodes stay short, and a long demonstration is learnt as fast as its longest l
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Final
 
+from services.trainer.state_archive.goal import TrajectoryLeg
 from shared.contracts.learning.restarts import RestartsConfig
 
 MIN_POINTS: Final = 2  # of a leg that is not mastered yet
@@ -27,14 +28,7 @@ MIN_LENGTH: Final = 100  # steps; how long an episode may take at least
 LENGTHS: Final = 2  # an episode may take so many times as long as the demonstration to the leg's goal
 
 
-class Stretch(NamedTuple):
-    """A leg of a demonstration: its steps from `begin` up to `end`, where its goal is reached."""
-
-    begin: int
-    end: int
-
-
-def leg_points(leg: Stretch, left: int, config: RestartsConfig, count: int) -> list[int]:
+def leg_points(leg: TrajectoryLeg, left: int, config: RestartsConfig, count: int) -> list[int]:
     """The steps of the demonstration at which episodes of one leg begin, latest first.
 
     From `left` steps after its beginning on the policy reaches its goal. The points before lie close together and then
@@ -49,7 +43,7 @@ def leg_points(leg: Stretch, left: int, config: RestartsConfig, count: int) -> l
 
 
 def points_of_legs(
-    legs: Sequence[Stretch], left: Sequence[int], config: RestartsConfig, steps: int, epoch: int
+    legs: Sequence[TrajectoryLeg], left: Sequence[int], config: RestartsConfig, steps: int, epoch: int
 ) -> list[list[int]]:
     """The points of each leg in an epoch of so many steps at this stage; of a mastered leg in some epochs none.
 
@@ -80,7 +74,7 @@ def true_starts(points: int, share: float) -> int:
     return max(1, round(points * (1 - share) / share))
 
 
-def start_step(point: int, leg: Stretch, controlled: Sequence[int]) -> int | None:
+def start_step(point: int, leg: TrajectoryLeg, controlled: Sequence[int]) -> int | None:
     """The step at which episodes of a point begin, of those at which the hero has control; None: the leg has none.
 
     It is the first one from the point on. Where the goal's text has begun by then, it is the last one before.

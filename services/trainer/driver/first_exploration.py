@@ -17,7 +17,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.exploration.archive_file import IN_MEMORY, ArchiveFile
 from services.trainer.exploration.exploration import Exploration, ExplorationPlan
-from services.trainer.exploration.rollout import WIDE_CELL, RolloutPlan, compress_state
+from services.trainer.exploration.rollout import RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.explored_path import pack_of_path
@@ -38,6 +38,7 @@ STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
 SHORTENING: Final = 0.5  # steps that shorten the path, as a share of those that found it
 SEARCH: Final = 1 / (1 + SHORTENING)  # of the progress shown
 SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
+SHORTENING_S: Final = "shortening_s"  # fact of the database: seconds that shortening took so far, in all drivers
 
 
 class FirstExploration:
@@ -67,7 +68,6 @@ class FirstExploration:
         return order.model_copy(update={"archive": explored.archive, "demonstrations": explored.demonstrations})
 
     def _explore(self, order: EpochStart) -> ExploredArchive | None:
-        began = self._clock()
         plan = exploration_plan(self._config)
         game = plan.open_game()
         start = true_start(game).state
@@ -77,6 +77,7 @@ class FirstExploration:
             with RolloutWorkers(usable_cores(), plan) as workers:
                 self._play(exploration, file, workers)
                 path = self._best_path(exploration, start, file, workers)
+            shortening_s = float(file.fact(SHORTENING_S) or 0)
         finally:
             file.close()
         if path is None:
@@ -86,7 +87,7 @@ class FirstExploration:
         explored = ExploredArchive(
             run=order.run,
             steps=exploration.progress.steps,
-            seconds=self._clock() - began,
+            seconds=exploration.progress.wall_s + shortening_s,
             cells=len(exploration.archive),
             path_steps=len(path.actions),
             archive=archive,
@@ -149,10 +150,12 @@ class FirstExploration:
         noted = file.fact(SHORTENED)
         known = None if noted is None else PathPart(noted[0], base64.b64decode(noted[1]))
         path: PathPart | None = known
+        began = self._clock() - float(file.fact(SHORTENING_S) or 0)
         for number, path in enumerate(legs.shorten(workers, known), start=1):
             if path is None:
                 break
             self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * number / len(legs.goals))
+            file.set_fact(SHORTENING_S, self._clock() - began)
             if path != known:
                 file.set_fact(SHORTENED, [path.seed, base64.b64encode(path.actions).decode()])
                 self._driver_store.save_exploration(file.content())
@@ -167,13 +170,11 @@ class FirstExploration:
 def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:
     """How a run is explored: its own game and length of a step, and options that read the room."""
     run = config.run
-    # Cells of the run's size lie within wide ones, so that each part of a path ends in an entry of both archives.
-    cell = WIDE_CELL if WIDE_CELL % run.restarts.cell == 0 else run.restarts.cell
     request = GameRequest(run.world, run.difficulty, run.seed, rom=config.rom, start=config.start_state)
     return ExplorationPlan(
         run.world,
         run.seed,
-        rollout=RolloutPlan(run.frame_skip, tiles_per_cell=cell),
+        rollout=RolloutPlan(run.frame_skip),
         reseeds=False,
         game=run.game,
         request=request,

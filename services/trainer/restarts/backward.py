@@ -6,7 +6,6 @@ from dataclasses import replace
 from services.trainer.domain.backward import (
     ARRIVED_IMITATION,
     ARRIVED_SHARE,
-    Stretch,
     earliest_mastered,
     longest_episode,
     points_of_legs,
@@ -45,7 +44,7 @@ class BackwardCurriculum:
         """
         legs, controlled = self._trajectories.outline(stage.trajectory)
         aims = _aims(legs, stage, config, epoch, epoch_steps)
-        steps = {point: start_step(point, _stretch(legs[aim]), controlled) for point, aim in aims.items()}
+        steps = {point: start_step(point, legs[aim], controlled) for point, aim in aims.items()}
         chosen = {point: step for point, step in steps.items() if step is not None}
         trajectory, found = self._trajectories.starts(stage.trajectory, chosen)
         starts: list[StartState | None] = []
@@ -122,10 +121,6 @@ def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[boo
     return outcomes
 
 
-def _stretch(leg: TrajectoryLeg) -> Stretch:
-    return Stretch(leg.begin, leg.end)
-
-
 def _aims(
     legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int, epoch_steps: int
 ) -> dict[int, int]:
@@ -133,5 +128,5 @@ def _aims(
     if stage.arrived:
         spread = spread_points(legs[-1].end, epoch)
         return {point: sum(leg.end <= point for leg in legs) for point in spread}
-    points = points_of_legs([_stretch(leg) for leg in legs], stage.left, config, epoch_steps, epoch)
+    points = points_of_legs(legs, stage.left, config, epoch_steps, epoch)
     return {point: number for number, own in enumerate(points) for point in own}

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from services.trainer.shortening.leg_player import Arrival, LegPlayer, LegStart
+from services.trainer.shortening.leg_player import Arrival, LegPlayer, LegStart, Moment
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 
@@ -24,19 +24,23 @@ def shortened(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal
 
 def _without_loops(player: LegPlayer, start: LegStart, seed: int, best: Arrival, goal: PathGoal) -> Arrival:
     """Leave out the ways that come back to the same pixel with the same counters, the longest first."""
-    place = 0
+    place, last_of = 0, _last_of(best)
     while place < len(best.actions):
         moments = best.moments
-        last = max(number for number, moment in enumerate(moments) if moment == moments[place])
-        found = None
+        last, found = last_of[moments[place]], None
         if last - place >= MIN_LOOP:
             left = PathPart(seed, best.actions[:place] + best.actions[last:])
             found = player.reach(start, left, goal, moments[: place + 1] + moments[last + 1 :])
         if found is None or found.hearts < best.hearts:
             place += 1
         else:
-            best = found
+            best, last_of = found, _last_of(found)
     return best
+
+
+def _last_of(arrival: Arrival) -> dict[Moment, int]:
+    """Each moment of a way with the number of its last occurrence."""
+    return {moment: number for number, moment in enumerate(arrival.moments)}
 
 
 def _without_chunks(player: LegPlayer, start: LegStart, seed: int, best: Arrival, goal: PathGoal, size: int) -> Arrival:

@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from bramble.solver.walkthrough import solve
 from services.trainer.domain.backward import (
     OPENING,
-    Stretch,
     earliest_mastered,
     leg_points,
     longest_episode,
@@ -47,7 +46,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 BACKWARD = RestartsConfig(share=0.5, mode="backward", stride=10, window=3, threshold=0.5)
 REFERENCE = TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64))
 STAGE = BackwardStage(trajectory=REFERENCE, left=[0, 40])
-LEG = Stretch(20, 80)
+
+
+def leg(begin: int, end: int) -> TrajectoryLeg:
+    """A leg whose goal does not matter."""
+    return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
+
+
+LEG = leg(20, 80)
 
 
 def test_starts_lie_close_to_the_goal_and_then_ever_farther() -> None:
@@ -60,7 +66,7 @@ def test_many_legs_share_the_starts_of_an_epoch() -> None:
     wide = BACKWARD.model_copy(update={"window": 8})
     few = points_of_legs([LEG] * 2, [60, 0], wide, 20_000, 2)
     assert list(map(len, few)) == [7, 1], "the eighth would lie before the leg"
-    legs = [Stretch(100 * one, 100 * one + 90) for one in range(40)]
+    legs = [leg(100 * one, 100 * one + 90) for one in range(40)]
     assert set(map(len, points_of_legs(legs, [90] * 40, wide, 115_000, 0))) == {4}, "as many as are tried four times"
     assert set(map(len, points_of_legs(legs, [90] * 40, wide, 1_000, 0))) == {2}, "two in any case"
     one = BACKWARD.model_copy(update={"window": 1})
@@ -80,7 +86,7 @@ def test_a_start_lies_before_the_text_of_the_goal() -> None:
     assert start_step(30, LEG, controlled) == 30
     assert start_step(44, LEG, controlled) == 50, "the next moment of control"
     assert start_step(75, LEG, controlled) == 69, "the last one before the text; the next one is at the goal"
-    assert start_step(75, Stretch(72, 80), controlled) is None
+    assert start_step(75, leg(72, 80), controlled) is None
 
 
 def test_the_true_start_has_the_rest_of_the_episodes() -> None:
@@ -147,7 +153,7 @@ def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
     curriculum = BackwardCurriculum(TwoLegs(Refused(), no_player))
     stage, lefts = STAGE, []
     for skill in range(40, -20, -15):
-        points = leg_points(Stretch(20, 60), stage.left[1], BACKWARD, 3)
+        points = leg_points(leg(20, 60), stage.left[1], BACKWARD, 3)
         played = [summary(start_name(point), point >= skill) for point in points * 3]
         moved = curriculum.next_stage(stage, BACKWARD, played, RunArchive(), None)
         assert moved is not None

@@ -1,5 +1,6 @@
 """A run with `restarts.explore` begins with an exploration: its best path is the first pack of the run's archive."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from tests.unit.trainer.trained_epochs import SMALL
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 STEPS = 1_500
+HOUR_S = 3_600
 BACKWARD = RestartsConfig(share=0.5, mode="backward", explore=STEPS)
 CONFIG = SMALL.model_copy(update={"restarts": BACKWARD, "frame_skip": 4})
 
@@ -90,8 +92,23 @@ def test_a_stopped_exploration_goes_on_elsewhere_and_finds_the_same(completed: E
 
     stopped.heartbeat.update = stop_after_a_round  # type: ignore[method-assign]
     assert stopped.exploration.complete(ordered()) is None
-    assert stopped.driver_store.read_exploration() is not None
+    add_an_hour(stopped)
     assert Driven(tmp_path).exploration.complete(ordered()) == completed
+    explored = Driven(tmp_path).driver_store.read_explored()
+    assert explored is not None
+    assert HOUR_S < explored.seconds < 2 * HOUR_S, "the time of all drivers counts"
+
+
+def add_an_hour(driven: Driven) -> None:
+    """Let the exploration have taken an hour longer so far."""
+    stored = driven.driver_store.read_exploration()
+    assert stored is not None
+    database = sqlite3.connect(":memory:", isolation_level=None)
+    database.deserialize(stored)
+    later = f"json_set(value, '$.wall_s', json_extract(value, '$.wall_s') + {HOUR_S})"
+    database.execute(f"update facts set value = {later} where name = 'progress'")
+    driven.driver_store.save_exploration(database.serialize())
+    database.close()
 
 
 def test_a_damaged_database_of_an_exploration_is_explored_again(completed: EpochStart, tmp_path: Path) -> None:
