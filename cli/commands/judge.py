@@ -12,7 +12,8 @@ import typer
 from cli.bank.labels import labels
 from cli.commands.judge_bench import bench
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
-from cli.errors import FAILED, NOT_FOUND, USAGE, CliError, end_sentence
+from cli.errors import FAILED, NOT_FOUND, CliError
+from cli.judges_file import read_judges
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.service_settings import load_settings, reachable_store
@@ -48,7 +49,7 @@ def segments(
 ) -> None:
     """Judge every recorded segment that has no score under this rubric version."""
     own = _settings()
-    file = _judges_file(own, judges, rubric, rules)
+    file = read_judges(judges or own.judges_file, rules=rules, default_url=own.judge.default_url, rubric=rubric)
     print_status(
         f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
     )
@@ -153,17 +154,6 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
     )
     figure.colorbar(dots, label="milestones gained in the segment")
     figure.savefig(path, dpi=110, format="png")
-
-
-def _judges_file(own: "JudgeSettings", judges: Path | None, rubric: str | None, rules: bool) -> "JudgesFile":
-    from services.judge.config import load_judges, rules_only
-    from shared.config.yaml_document import ConfigError
-
-    try:
-        file = rules_only() if rules else load_judges(judges or own.judges_file, own.judge.default_url)
-        return file if rubric is None else file.with_rubric(rubric)
-    except ConfigError as error:
-        raise CliError(USAGE, end_sentence(str(error))) from error
 
 
 async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

@@ -11,6 +11,7 @@ import typer
 
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
+from cli.judges_file import read_judges
 from cli.output_paths import require_writable_file
 from cli.study.command import commit
 
@@ -72,7 +73,7 @@ def bench(
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
         if judges is not None or rules:
-            file = _judges_file(judges)
+            file = read_judges(judges, rules=judges is None)
             kept = _open_answers(file, name, out)
             segments = _of_world(bank, bank.half(chosen), world)[:limit]
             if pairs is not None:
@@ -113,16 +114,6 @@ def _variant(name: str) -> "Variant":
         if variant == name:
             return variant
     raise CliError(USAGE, f"--variant {name}: use {', '.join(VARIANTS)}.")
-
-
-def _judges_file(path: Path | None) -> "JudgesFile":
-    from services.judge.config import load_judges, rules_only
-    from shared.config.yaml_document import ConfigError
-
-    try:
-        return rules_only() if path is None else load_judges(path, "")
-    except ConfigError as error:
-        raise CliError(USAGE, end_sentence(str(error))) from error
 
 
 def _open_answers(file: "JudgesFile", name: str | None, out: Path) -> "AnswersFile":

@@ -1,17 +1,28 @@
 """`zelda policy`: watch a trained policy play, or export it as a file that loads without this project."""
 
+import asyncio
 import os
 from collections import deque
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cli.console import print_json, print_line, print_status
+from cli.errors import FAILED, CliError
+from cli.judges_file import read_judges
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
 from cli.stored_runs import read_store
+from shared.contracts.ids import RunId
+
+if TYPE_CHECKING:
+    from cli.policy.comments import Comment
+    from cli.policy.play import PlayedEpisode
+    from services.judge.config import JudgesFile
+    from services.trainer.env.game_session import EpisodeReport
 
 app = typer.Typer(help="Watch a trained policy play, or export it.", no_args_is_help=True)
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="policy after this epoch; default: the newest")]
@@ -51,10 +62,17 @@ def play(
     steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="maximum number of steps to play")] = 1_000,
     best: Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")] = False,
     seed: Annotated[int, typer.Option(min=0, help="seed of the game and of action sampling")] = 0,
+    judges: Annotated[
+        Path | None, typer.Option(help="let these judges comment on the play: YAML file with routes and judges")
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="let the rules judge comment on the play")] = False,
     rom: Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")] = None,
     as_json: Json = False,
 ) -> None:
-    """Play one episode with the policy and print its result; --video or --window shows it."""
+    """Play one episode with the policy and print its result; --video or --window shows it.
+
+    The comments of judges, on each segment of the run's length, are printed and stand below the video.
+    """
     from cli.policy.play import PlayedEpisode, PlayOptions
     from cli.policy.stored_policy import read_policy
     from cli.stack.user_settings import find_rom, require_rom
@@ -62,29 +80,61 @@ def play(
     run = parse_run_id(name)
     if video is not None:
         require_writable_file(video)
+    file = read_judges(judges, rules=rules) if judges is not None or rules else None
     image = find_rom(os.environ, rom)
     policy, config = read_store(lambda store: read_policy(store, run, epoch), run)
     require_rom(config.game, image)
     start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
     playing = PlayedEpisode(policy, config, PlayOptions(steps, best, seed, window, image, start))
-    if video is None:
+    comments = [] if file is None else _comments(playing, file, run, policy.about["epoch"])
+    if video is not None:
+        _write_video(playing, video, config.frame_skip, comments)
+    elif file is None:
         deque(playing, maxlen=0)
-    else:
-        from services.exporter.adapters.video import encode_mp4
-
-        video.write_bytes(encode_mp4(playing, frame_skip=config.frame_skip))
-    report = playing.report
-    assert report is not None  # the loop ends with it
-    result = {"run": str(run), "epoch": policy.about["epoch"], "steps": report.steps, "rooms": report.rooms}
-    result |= {"milestones": report.milestones, "milestones_total": report.milestones_total}
-    result |= {"died": report.died, "finished": report.finished, "video": str(video) if video else None}
+    assert playing.report is not None  # the play above ends with it
+    result = _result(playing.report, run, policy.about["epoch"], video)
     if as_json:
-        print_json(result)
+        print_json({**result, **({} if file is None else {"comments": [comment._asdict() for comment in comments]})})
         return
-    end = "the hero died" if report.died else "the game is finished" if report.finished else "out of steps"
-    print_line(
-        f"{run}, policy after epoch {result['epoch']}: {report.steps:,} steps, {report.rooms} rooms, "
-        f"{report.milestones} of {report.milestones_total} milestones, {end}"
-    )
+    for comment in comments:
+        print_line(" | ".join((*comment.caption, *comment.reasons)))
+    print_line(_sentence(result))
     if video is not None:
         print_line(str(video))
+
+
+def _comments(playing: "PlayedEpisode", file: "JudgesFile", run: RunId, epoch: int) -> list["Comment"]:
+    """What the judges say about the episode, which is played for it."""
+    from cli.policy.comments import commented
+    from shared.llm.port import RouteUnavailable
+
+    segments = playing.segments(run, epoch)
+    print_status(f"{', '.join(judge.name for judge in file.judges)} judge {len(segments)} segments.")
+    try:
+        return asyncio.run(commented(segments, file))
+    except RouteUnavailable as error:
+        raise CliError(FAILED, f"{error}: start the server, or correct its address in the judges file.") from error
+
+
+def _write_video(playing: "PlayedEpisode", video: Path, frame_skip: int, comments: Sequence["Comment"]) -> None:
+    """The play as a video, each picture with the comment on its segment."""
+    from services.exporter.adapters.video import encode_mp4
+
+    notes = [comment.text for comment in comments for _ in range(comment.steps)]
+    if comments and playing.report is not None:  # the last steps, where they are too few to be judged
+        notes += notes[-1:] * (playing.report.steps - len(notes))
+    video.write_bytes(encode_mp4(playing, frame_skip=frame_skip, notes=notes))
+
+
+def _result(report: "EpisodeReport", run: RunId, epoch: int, video: Path | None) -> dict[str, Any]:
+    result: dict[str, Any] = {"run": str(run), "epoch": epoch, "steps": report.steps, "rooms": report.rooms}
+    result |= {"milestones": report.milestones, "milestones_total": report.milestones_total}
+    return result | {"died": report.died, "finished": report.finished, "video": str(video) if video else None}
+
+
+def _sentence(result: Mapping[str, Any]) -> str:
+    end = "the hero died" if result["died"] else "the game is finished" if result["finished"] else "out of steps"
+    return (
+        f"{result['run']}, policy after epoch {result['epoch']}: {result['steps']:,} steps, {result['rooms']} rooms, "
+        f"{result['milestones']} of {result['milestones_total']} milestones, {end}"
+    )

@@ -1,5 +1,6 @@
 """Plays a game with a policy."""
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,12 @@ from numpy.typing import NDArray
 
 from cli.policy.policy_file import Policy
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.game_session import EpisodeReport, GameSession, StepResult
+from services.trainer.env.game_session import EpisodeRecorder, EpisodeReport, GameSession, StepResult
+from services.trainer.recording.builder import CompletedSegment
+from services.trainer.recording.config import RecordingConfig
+from services.trainer.recording.recorder import SegmentRecorder
+from shared.config.settings import StoreSettings
+from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 
 
@@ -41,7 +47,7 @@ class _EveryStep:
 
 
 class PlayedEpisode:
-    """One episode from the game's true start. Iterate to play it; `report` is its result afterwards.
+    """One episode from the game's true start. Iterate to play it; `report` is its result afterwards. Equal every time.
 
     Pictures are RGB, uint8 (144, 160, 3), one per step. They are not kept: 10,000 would take 700 MB.
     """
@@ -55,15 +61,28 @@ class PlayedEpisode:
 
     def __iter__(self) -> Iterator[NDArray[np.uint8]]:
         """Play and yield each picture."""
+        for session in self._play(_EveryStep()):
+            yield session.picture()
+
+    def segments(self, run: RunId, epoch: int) -> list[CompletedSegment]:
+        """Play and return the segments of the episode, as the recorder of this run makes them."""
+        found: list[CompletedSegment] = []
+        settings = RecordingConfig(run=run, epoch=epoch, store=StoreSettings(url="memory://"))
+        deque(self._play(SegmentRecorder(self._env, settings, 0, found.append)), maxlen=0)
+        return found
+
+    def _play(self, recorder: EpisodeRecorder) -> Iterator[GameSession]:
+        """Play the episode from its start; yield the session after each step."""
         options, rng = self._options, np.random.default_rng(self._options.seed)
-        session = GameSession(self._env, recording=_EveryStep(), window="SDL2" if options.window else "null")
+        session = GameSession(self._env, recording=recorder, window="SDL2" if options.window else "null")
+        self.report = None
         try:
             observation, memory = session.reset(), self._policy.first_memory()
             while self.report is None:
                 logits, memory = self._policy.step(observation, memory)
                 result = session.step(_choose(logits, rng, options.best))
                 observation, self.report = result.observation, result.report
-                yield session.picture()
+                yield session
         finally:
             session.close()
 

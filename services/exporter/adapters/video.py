@@ -30,7 +30,7 @@ def encode_mp4(
     """Return an MP4 with one picture per step, at the speed of the game.
 
     `pictures` are uint8 arrays of shape (144, 160, 3), RGB. The `caption` lines form a strip below the picture.
-    `notes` has a line for every picture, e.g. who acted, shown below the caption while that picture is; or it is empty.
+    `notes` has a text for every picture, e.g. who acted, shown below the caption while that picture is; or it is empty.
     """
     with tempfile.TemporaryDirectory() as folder:
         # A seekable file: +faststart moves the index to the front, so that playback starts before the download ends.
@@ -85,21 +85,13 @@ def _stream(container: Any, frame_skip: int, width: int, height: int) -> Any:
 
 
 class _Strips:
-    """What stands below each picture: the caption, and the picture's own note."""
+    """What stands below each picture: the caption, and the picture's own note. All have the height of the tallest."""
 
     def __init__(self, caption: Sequence[str], notes: Sequence[str], width: int) -> None:
-        self._notes, self._caption = notes, _strip(caption, width)
-        drawn = {note: self._line(note, width) for note in dict.fromkeys(notes)}
-        self._drawn = {note: np.vstack((self._caption, strip)) for note, strip in drawn.items()}
-
-    @staticmethod
-    def _line(note: str, width: int) -> NDArray[np.uint8]:
-        """A note as a strip of one line. Raises ValueError if it does not fit: all pictures have one size."""
-        height = 2 * MARGIN + LINE_HEIGHT
-        strip = _strip([note], width) if note else np.full((height, width, 3), PAPER, np.uint8)
-        if strip.shape[0] != height:
-            raise ValueError(f"the note {note[:60]!r} is wider than {width} pixels: shorten it")
-        return strip
+        self._notes, self._caption = notes, _strip(_lines(caption, width), width)
+        lines = {note: _lines(note.splitlines(), width) for note in dict.fromkeys(notes)}
+        rows = max(map(len, lines.values()), default=0)
+        self._drawn = {note: np.vstack((self._caption, _strip(own, width, rows))) for note, own in lines.items()}
 
     def of(self, picture: int) -> NDArray[np.uint8]:
         """The strip below a picture, by its number."""
@@ -122,34 +114,31 @@ def _write(path: Path, pictures: Iterable[NDArray[np.uint8]], frame_skip: int, s
         container.mux(stream.encode())
 
 
-def _strip(caption: Sequence[str], width: int) -> NDArray[np.uint8]:
-    """The caption as a picture (height, width, 3) of even height, as yuv420p requires; height 0 without a caption."""
-    if not caption:
+def _strip(lines: Sequence[str], width: int, rows: int = 0) -> NDArray[np.uint8]:
+    """Lines as a picture (height, width, 3) of at least `rows` rows; the height is even, as yuv420p requires, or 0."""
+    rows = max(rows, len(lines))
+    if not rows:
         return np.zeros((0, width, 3), np.uint8)
-    lines = [part for line in caption for part in _wrapped(line, width - 2 * MARGIN)]
-    image = Image.new("RGB", (width, 2 * MARGIN + LINE_HEIGHT * len(lines)), PAPER)
+    image = Image.new("RGB", (width, 2 * MARGIN + LINE_HEIGHT * rows), PAPER)
     draw = ImageDraw.Draw(image)
     for number, line in enumerate(lines):
         draw.text((MARGIN, MARGIN + number * LINE_HEIGHT), line, fill=INK, font=FONT)
     return np.asarray(image, np.uint8)
 
 
-def _wrapped(line: str, width: int) -> list[str]:
-    """Wrap the line: break between figures (two spaces), and within a figure only if it is too wide."""
-    parts = [""]
-    for figure in line.split("  "):
-        joined = f"{parts[-1]}  {figure}".strip()
+def _lines(texts: Sequence[str], width: int) -> list[str]:
+    """The texts, broken into lines that fit between the margins of a strip."""
+    return [line for text in texts for line in _wrapped(text, width - 2 * MARGIN)]
+
+
+def _wrapped(text: str, width: int, gaps: Sequence[str] = ("  ", " ", "")) -> list[str]:
+    """Break the text between figures (two spaces), a figure that is too wide between words, a word between letters."""
+    gap, *finer = gaps
+    lines = [""]
+    for part in text.split(gap) if gap else text:
+        joined = gap.join(filter(None, (lines[-1], part)))
         if FONT.getlength(joined) <= width:
-            parts[-1] = joined
+            lines[-1] = joined
         else:
-            parts.extend(_cut(figure, width))
-    return [part for part in parts if part]
-
-
-def _cut(text: str, width: int) -> list[str]:
-    parts = [""]
-    for letter in text:
-        if FONT.getlength(parts[-1] + letter) > width:
-            parts.append("")
-        parts[-1] += letter
-    return parts
+            lines.extend(_wrapped(part, width, finer) if finer else [part])
+    return [line for line in lines if line]

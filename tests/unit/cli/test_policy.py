@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import venv
 from collections import deque
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 import torch
@@ -188,3 +190,31 @@ def test_a_policy_on_pictures_is_refused_with_a_sentence() -> None:
         Permanent, match=r"sees pixels/v1: only policies on obs/v1 and obs/v2 and obs/v3 can be exported"
     ):
         policy_from({}, {"observation": "pixels/v1"})
+
+
+def test_judges_comment_on_the_play_and_stand_below_the_video(store: Path, tmp_path: Path) -> None:
+    video = tmp_path / "play.mp4"
+    options = ("--rules", "--steps", "105", "--video", str(video))
+    done = zelda("policy", "play", RUN, *options, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.OK, done.stderr
+    first, *_, result, path = done.stdout.splitlines()
+    assert first.startswith(f"{RUN}  epoch 0  steps 0-")
+    assert re.search(r" \| judged [01]\.\d\d: .* \| rules: \w+", first), "score and reason"
+    assert " 105 steps, " in result
+    assert path == str(video)
+    with av.open(str(video)) as container:
+        frames = list(container.decode(video=0))
+    assert len(frames) == 105
+    assert frames[0].height > 3 * 144, "the comment is below the picture"
+
+
+def test_an_absent_judge_is_named(store: Path, tmp_path: Path) -> None:
+    judges = tmp_path / "judges.yaml"
+    judges.write_text(
+        "routes: {away: {url: 'http://127.0.0.1:9/v1'}}\n"
+        "judges: [{name: away, route: away, model: m, dimensions: [progress]}]\n"
+    )
+    done = zelda("policy", "play", RUN, "--judges", str(judges), cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.FAILED
+    assert "route away" in done.stderr
+    assert "start the server, or correct its address" in done.stderr

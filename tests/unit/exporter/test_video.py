@@ -69,6 +69,11 @@ def test_each_picture_has_its_own_note() -> None:
     assert same < 0.5 < 1 < other
 
 
-def test_note_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="wider than 160 pixels"):
-        encode_mp4([checkerboard(0)] * 2, frame_skip=4, scale=1, notes=["short", "x" * 200])
+def test_a_note_of_several_lines_wraps_between_words_and_keeps_one_size() -> None:
+    notes = ["short", "steps 0-299\n" + "the hero found nothing " * 3, ""]
+    frames, _ = decode(encode_mp4([checkerboard(0)] * 3, frame_skip=4, scale=1, notes=notes))
+    heights = {frame.shape[0] for frame in frames}
+    assert heights == {144 + 12 + 16 * 4}, "a line of steps and three of words"
+    strip = frames[1][144:].max(axis=2) > 150
+    assert strip[:, :-6].any()
+    assert not strip[:, -6:].any(), "no text in the margin"

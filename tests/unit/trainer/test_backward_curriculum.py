@@ -49,7 +49,6 @@ STAGE = BackwardStage(trajectory=REFERENCE, left=[0, 40])
 
 
 def leg(begin: int, end: int) -> TrajectoryLeg:
-    """A leg whose goal does not matter."""
     return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
 
 
