@@ -25,7 +25,7 @@ from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import StartState, begin_episode, true_start
+from shared.game.emulator.start import StartState, seed_episode, true_start
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 from shared.game.observation import layout, with_counters, with_surroundings
@@ -191,18 +191,25 @@ class GameSession:
         self.episode = Episode(self._count, word, start)
         self._count += 1
         self._longest = min(self._episode_length, start.length or self._episode_length)
-        begin_episode(emulator, start.state, word, self.config.actions)
+        emulator.actions = self.config.actions
+        emulator.load(start.state)
+        loaded, at_rest = emulator.take()
+        before = self.decoder.begin(loaded) if at_rest and start.memory is not None else None
+        seed_episode(emulator, word)
         self.image, _ = emulator.take()
         self.state = self.decoder.begin(self.image)
         self.trace = EpisodeTrace(self.state)
-        self.counters = EpisodeCounters(self.state, self.trace, self.game.capabilities)
+        self.counters = EpisodeCounters(before or self.state, self.trace, self.game.capabilities)
         if start.memory is not None:
             EpisodeMemory.from_bytes(start.memory).restore(self.trace, self.counters)
+        if before is not None:  # what came in the frames since the load is news to an episode that goes on
+            self.counters.step(before, self.state, self.trace)
         self.detectors = Detectors(self.state)
         self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
         self._rewards.begin(self.state)
         self._deaths = self.state.inventory.deaths
-        self._reached = [milestone.reached(self.image) for milestone in self.game.milestones]
+        reached = self.image if before is None else loaded
+        self._reached = [milestone.reached(reached) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also for a game without milestones, which nothing finishes
         self.features = self.vector.begin(self.state, self.trace)
         if opening and self._dies_in(opening):
@@ -319,7 +326,7 @@ class GameSession:
         self.counters.step(previous, state, trace)
         self.detectors.step(previous, state)
         died = finished = False
-        if state.scene is not previous.scene or state.dying:
+        if state.scene is not previous.scene or state.dying or not episode.steps:
             died = state.dying or state.inventory.deaths != self._deaths
             finished = self._reach_milestones(previous, state)
         transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
@@ -344,9 +351,11 @@ class GameSession:
         return self._guided.of(seen, None if self.guide is None else self.guide.features())
 
     def _reach_milestones(self, previous: GameState, state: GameState) -> bool:
-        """Check for new milestones where progress or inventory changed; True when the last one was just reached."""
+        """Check for new milestones where progress or inventory changed, and in the first step, because the game ran
+        before it; True when the last one was just reached."""
         reached = self._reached
-        if self._done or (previous.inventory is state.inventory and previous.progress is state.progress):
+        same = self.episode.steps and previous.inventory is state.inventory and previous.progress is state.progress
+        if self._done or same:
             return False
         for place, milestone in enumerate(self.game.milestones):
             if not reached[place]:

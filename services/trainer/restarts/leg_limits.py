@@ -8,8 +8,9 @@ from typing import Final
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
-from services.trainer.state_archive.cell import lasting
-from services.trainer.state_archive.goal import TrajectoryLeg, achieves
+from services.trainer.state_archive.cell import ArchiveCell, cell_of
+from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rupees_of
+from shared.game.decoding.state import RoomKey
 
 AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
 
@@ -19,25 +20,42 @@ class LegLimits:
 
     def __init__(self, legs: Sequence[TrajectoryLeg], first: int | None, session: GameSession) -> None:
         """`first` is the leg on which the episode begins; None: it begins at the true start, before all of them."""
-        self._legs, self._next, self._packed = legs, first or 0, b""
+        self._legs, self._next = legs, first or 0
+        self._seen: tuple[RoomKey, int, bytes] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
     def look(self, session: GameSession) -> int:
         """How many goals were reached in the last step; their episode is granted the steps of the next leg.
 
-        With the same counters a look costs a comparison.
+        In the same room, with the same money and counters, a look costs a comparison.
         """
-        packed = session.counters.packed
-        if packed is self._packed or self._next >= len(self._legs):
+        if self._next >= len(self._legs):
             return 0
-        self._packed = packed
-        own, before = lasting(session.counters.values), self._next
-        while self._next < len(self._legs) and achieves(own, self._legs[self._next].goal.cell.counters):
-            self._next += 1
+        state, rupees = session.state, rupees_of(session.state)
+        seen = state.key, rupees, session.counters.packed
+        if seen == self._seen:
+            return 0
+        self._seen, before = seen, self._next
+        cell = cell_of(state, session.counters.values)
+        while (passed := self._passed(cell, rupees)) > self._next:
+            self._next = passed
         if self._next > before:
             session.allow(self._steps_from_here())
         return self._next - before
+
+    def _passed(self, cell: ArchiveCell, rupees: int) -> int:
+        """The leg to do next. What is achieved passes the places on the way to it; these are passed one by one."""
+        passed = self._next
+        for number, leg in enumerate(self._legs[self._next :], start=self._next + 1):
+            if leg.on_the_way:
+                continue
+            if not achieves(cell.counters, leg.goal.cell.counters):
+                break
+            passed = number
+        if passed == self._next < len(self._legs) and self._legs[passed].goal.reached_in(cell, rupees):
+            passed += 1
+        return passed
 
     def _steps_from_here(self) -> int:
         if self._next == len(self._legs):

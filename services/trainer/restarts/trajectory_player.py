@@ -16,7 +16,8 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
-from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rupees_of
+from services.trainer.state_archive.legs import TrajectoryMoment, legs_of
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -97,26 +98,20 @@ class TrajectoryPlayer:
 
     def outline(self, trajectory: Trajectory, name: str) -> TrajectoryOutline:
         """The outline of the trajectory. Its legs end where the hero has control. Raises as `starts` does."""
-        found: list[TrajectoryLeg] = []
-        controlled: list[int] = []
+        moments: list[TrajectoryMoment] = []
         session = self._session
-        reached: tuple[int, ...] | None = None
 
         def look(step: int) -> None:
-            nonlocal reached
-            if not may_restart(session.state):
-                return
-            controlled.append(step)
-            cell = cell_of(session.state, session.counters.values)
-            if reached is not None and cell.counters != reached:
-                found.append(TrajectoryLeg(found[-1].end if found else 0, step, ArchiveGoal(cell)))
-            reached = cell.counters
+            if may_restart(session.state):
+                cell = cell_of(session.state, session.counters.values)
+                moments.append(TrajectoryMoment(step, cell, rupees_of(session.state)))
 
         self._play(trajectory, name, look)
-        begin = found[-1].end if found else 0
+        legs = legs_of(moments)
+        begin = legs[-1].end if legs else 0
         if begin < trajectory.steps:
-            found.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
-        return TrajectoryOutline(found, controlled)
+            legs.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
+        return TrajectoryOutline(legs, [moment.step for moment in moments])
 
     def close(self) -> None:
         """End the emulator."""

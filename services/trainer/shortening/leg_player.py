@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from services.trainer.exploration.rollout import ACTIONS_VERSION, RolloutPlan, compress_state
 from services.trainer.state_archive.archive import PathPart, PathQuality
 from services.trainer.state_archive.cell import lasting, may_restart
-from services.trainer.state_archive.goal import PathGoal, rupees_of
+from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, continue_episode
@@ -56,17 +56,6 @@ class Arrival(NamedTuple):
     at_goal: bool
     moments: list[Moment]
     """At the start and after each action."""
-
-
-def rupees_needed(owned: Sequence[int]) -> list[int]:
-    """How much money the rest of a path needs at each of its moments, if it gains and pays what it did there.
-
-    Nothing but payments takes money, so that a path may not arrive with less.
-    """
-    needed = [0] * len(owned)
-    for place in reversed(range(len(owned) - 1)):
-        needed[place] = max(0, needed[place + 1] + owned[place] - owned[place + 1])
-    return needed
 
 
 class LegPlayer:

@@ -1,8 +1,8 @@
 """Follows one episode through the cells of the state archive."""
 
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell, cell_of, coarse_tile, may_restart
-from services.trainer.state_archive.goal import ArchiveGoal
-from shared.game.decoding.state import GameState, Scene
+from services.trainer.state_archive.goal import ArchiveGoal, rupees_of
+from shared.game.decoding.state import GameState, RoomKey, Scene
 from shared.game.observation.counters import EpisodeCounters
 
 
@@ -30,11 +30,14 @@ class GoalWatch:
 
     def __init__(self, goal: ArchiveGoal | None) -> None:
         self._goal, self.reached = goal, False
-        self._room, self._packed = (-1, -1), b""
+        self._seen: tuple[RoomKey, int, bytes] | None = None
 
     def look(self, state: GameState, counters: EpisodeCounters) -> None:
-        """Look at the present state. In the same room with the same counters a look costs a comparison."""
-        if self._goal is None or self.reached or (state.key == self._room and counters.packed is self._packed):
+        """Look at the present state. In the same room, with the same money and counters, a look costs a comparison."""
+        if self._goal is None or self.reached:
             return
-        self._room, self._packed = state.key, counters.packed
-        self.reached = self._goal.reached_in(cell_of(state, counters.values))
+        rupees = rupees_of(state)
+        seen = state.key, rupees, counters.packed
+        if seen != self._seen:
+            self._seen = seen
+            self.reached = self._goal.reached_in(cell_of(state, counters.values), rupees)

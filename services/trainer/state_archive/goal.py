@@ -1,6 +1,6 @@
 """The goal of a backward curriculum: the most valuable cell of the archive, and when it is reached. Pure."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
@@ -9,16 +9,16 @@ from services.trainer.state_archive.selection import Score
 from shared.game.decoding.state import GameState
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveGoal:
-    """To be in the room of a cell with at least its lasting counters."""
+class ArchiveGoal(NamedTuple):
+    """To be in the room of a cell with at least its lasting counters, and with at least so many rupees."""
 
     cell: ArchiveCell
+    rupees: int = 0
 
-    def reached_in(self, cell: ArchiveCell) -> bool:
-        """Whether an episode that is in this cell has reached the goal."""
+    def reached_in(self, cell: ArchiveCell, rupees: int) -> bool:
+        """Whether an episode that is in this cell, with so much money, has reached the goal."""
         place = (cell.group, cell.room) == (self.cell.group, self.cell.room)
-        return place and achieves(cell.counters, self.cell.counters)
+        return place and rupees >= self.rupees and achieves(cell.counters, self.cell.counters)
 
 
 class PathGoal(NamedTuple):
@@ -33,11 +33,13 @@ class PathGoal(NamedTuple):
 
 
 class TrajectoryLeg(NamedTuple):
-    """The steps of a trajectory from `begin` up to `end`, where a lasting counter has risen: its goal."""
+    """The steps of a trajectory from `begin` up to `end`, where its goal is reached."""
 
     begin: int
     end: int
     goal: ArchiveGoal
+    on_the_way: bool = False
+    """No lasting counter rises at the end: the goal is a place on the way to that of a later leg."""
     mastered: bool = True
     """The policy reaches the goal from the beginning of the leg: an episode that comes to it goes on."""
 
@@ -45,6 +47,17 @@ class TrajectoryLeg(NamedTuple):
 def rupees_of(state: GameState) -> int:
     """The hero's money; 0 in a game that does not say."""
     return state.inventory.rupees or 0
+
+
+def rupees_needed(owned: Sequence[int]) -> list[int]:
+    """How much money the rest of a path needs at each of its moments, if it gains and pays what it did there.
+
+    Nothing but payments takes money, so that a path may not arrive with less.
+    """
+    needed = [0] * len(owned)
+    for place in reversed(range(len(owned) - 1)):
+        needed[place] = max(0, needed[place + 1] + owned[place] - owned[place + 1])
+    return needed
 
 
 def achieves(counters: tuple[int, ...], goal: tuple[int, ...]) -> bool:

@@ -128,6 +128,8 @@ class Emulator:
         except Exception as error:
             raise EmulatorFault(f"a saved state of {len(state)} bytes does not load: {error}") from error
         self._release()
+        if self._snapshots is not None:
+            self._snapshots.forget()
 
     def seed(self, word: int) -> None:
         """Set the game's random generator: 16 bits, never 0, because 0 is a fixed point in both games."""

@@ -36,6 +36,11 @@ def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsN
     """Load the state and seed the game; after this the course depends on the actions and their version alone."""
     emulator.actions = actions
     emulator.load(state)
+    seed_episode(emulator, seed)
+
+
+def seed_episode(emulator: Emulator, seed: int) -> None:
+    """Seed the game that was just loaded. Two frames pass, and what happens in them belongs to the episode."""
     emulator.seed(seed)
     emulator.warm_up(WARM_UP)
 

@@ -22,7 +22,6 @@ from services.trainer.domain.backward import (
 from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
-from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
@@ -189,10 +188,11 @@ def test_the_goal_is_the_first_moment_of_the_greatest_achievement() -> None:
 
 def test_a_goal_is_reached_in_its_room_with_at_least_its_counters() -> None:
     goal = ArchiveGoal(cell(3, 1, 2))
-    assert goal.reached_in(cell(3, 1, 2)._replace(column=9))
-    assert goal.reached_in(cell(3, 2, 2))
-    assert not goal.reached_in(cell(3, 2, 1))
-    assert not goal.reached_in(cell(4, 1, 2))
+    assert goal.reached_in(cell(3, 1, 2)._replace(column=9), 0)
+    assert goal.reached_in(cell(3, 2, 2), 0)
+    assert not goal.reached_in(cell(3, 2, 1), 0)
+    assert not goal.reached_in(cell(4, 1, 2), 0)
+    assert not goal._replace(rupees=5).reached_in(cell(3, 2, 2), 4), "the rest of the path pays more"
 
 
 def test_a_goal_counts_also_where_the_hero_has_no_control(made: "Curriculum") -> None:
@@ -291,35 +291,6 @@ def test_an_episode_is_truncated_at_the_length_of_its_start(made: Curriculum) ->
     assert [session.step(0).truncated for _ in range(3)] == [False, False, True]
     session.begin(replace(start, length=None), 1)
     assert not any(session.step(0).truncated for _ in range(9))
-
-
-def test_an_episode_goes_on_while_it_reaches_one_goal_after_another(made: Curriculum) -> None:
-    session = made.play.games._open_games().sessions[0]
-    session.begin(true_start(session.game), 1)
-    here = ArchiveGoal(cell_of(session.state, session.counters.values))
-    far = ArchiveGoal(here.cell._replace(counters=tuple(one + 1 for one in here.cell.counters)))
-    legs = [TrajectoryLeg(0, 30, here), TrajectoryLeg(30, 40, far), TrajectoryLeg(40, 60, far)]
-
-    def steps_to_truncation(limits: LegLimits) -> int:
-        for made in range(1, 1_000):
-            truncated = session.step(0).truncated
-            limits.look(session)
-            if truncated:
-                return made
-        raise AssertionError("the episode has no end")
-
-    limits = LegLimits(legs[1:], None, session)
-    assert steps_to_truncation(limits) == longest_episode(40), "the first goal is not reached in time"
-    session.begin(true_start(session.game), 1)
-    limits = LegLimits(legs, None, session)
-    assert limits.look(session) == 1, "one goal is reached"
-    assert steps_to_truncation(limits) == longest_episode(10), (
-        "the goal of the first leg is: the second one has its time"
-    )
-    session.begin(true_start(session.game), 1)
-    limits = LegLimits([legs[0], legs[1]._replace(mastered=False)], None, session)
-    limits.look(session)
-    assert steps_to_truncation(limits) == AFTER_GOAL, "the second leg has episodes of its own"
 
 
 def test_an_episode_that_reaches_a_goal_is_paid_for_it_once() -> None:

@@ -8,10 +8,10 @@ import pytest
 from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
 from services.trainer.exploration.rollout import RolloutPlan, compress_state
-from services.trainer.shortening.leg_player import LegPlayer, LegStart, rupees_needed
+from services.trainer.shortening.leg_player import LegPlayer, LegStart
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.goal import PathGoal, rupees_of
+from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator

@@ -1,0 +1,1 @@
+"""What restarts from the archive of states cost training."""

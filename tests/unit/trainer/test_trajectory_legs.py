@@ -1,0 +1,101 @@
+"""A trajectory is cut into legs: where something lasting is achieved, and on long ways in between."""
+
+from services.trainer.domain.backward import longest_episode
+from services.trainer.env.game_session import GameSession
+from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
+from services.trainer.state_archive.cell import ArchiveCell, cell_of
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
+from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of
+from shared.game.emulator.start import true_start
+from tests.unit.trainer.archived_play import CONFIG
+
+
+def moments(*stays: tuple[int, int, int, int]) -> list[TrajectoryMoment]:
+    """A way through rooms: (steps in it, room, counter, rupees) of each stay."""
+    found: list[TrajectoryMoment] = []
+    for steps, room, counter, rupees in stays:
+        cell = ArchiveCell(0, room, 1, 1, (counter,))
+        found += [TrajectoryMoment(len(found) + step, cell, rupees) for step in range(steps)]
+    return found
+
+
+def ends(*stays: tuple[int, int, int, int]) -> list[tuple[int, int, int, bool]]:
+    """Where the legs end: step, room, rupees, and whether that is on the way."""
+    return [(leg.end, leg.goal.cell.room, leg.goal.rupees, leg.on_the_way) for leg in legs_of(moments(*stays))]
+
+
+def test_a_leg_ends_where_something_lasting_is_achieved() -> None:
+    assert ends((30, 1, 0, 0), (30, 2, 0, 0), (30, 2, 1, 0), (5, 2, 2, 0)) == [(60, 2, 0, False), (90, 2, 0, False)]
+    assert ends((30, 1, 0, 0)) == []
+    assert ends() == []
+
+
+def test_a_long_way_is_cut_where_it_enters_a_room() -> None:
+    found = ends((70, 1, 0, 0), (70, 2, 0, 0), (70, 3, 0, 0), (10, 3, 1, 0))
+    assert found == [(140, 3, 0, True), (210, 3, 0, False)], "room 2 comes too early"
+    assert [leg.begin for leg in legs_of(moments((140, 1, 0, 0), (9, 3, 0, 0), (9, 3, 1, 0)))] == [0, 140]
+
+
+def test_a_way_in_one_room_is_cut_where_it_finds_money_to_pay() -> None:
+    found = ends((LEG_STEPS, 1, 0, 0), (LEG_STEPS, 1, 0, 5), (LEG_STEPS, 1, 0, 9), (1, 1, 1, 2))
+    assert found == [(100, 1, 3, True), (200, 1, 7, True), (300, 1, 0, False)]
+    unpaid = ends((LEG_STEPS, 1, 0, 0), (LEG_STEPS, 1, 0, 5), (1, 1, 1, 5))
+    assert unpaid == [(200, 1, 0, False)], "what is never paid need not be found"
+
+
+def test_a_way_that_comes_back_to_its_beginning_is_not_cut_there() -> None:
+    assert ends((10, 1, 0, 0), (100, 2, 0, 0), (50, 1, 0, 0), (1, 1, 1, 0)) == [(160, 1, 0, False)]
+
+
+class Played:
+    """A session of the garden, and goals seen from where its hero stands."""
+
+    def __init__(self) -> None:
+        self.session = GameSession(CONFIG.environment())
+        self.session.begin(true_start(self.session.game), 1)
+        self.here = ArchiveGoal(cell_of(self.session.state, self.session.counters.values))
+        self.elsewhere = replace_room(self.here, 1)
+        self.achieved = self.elsewhere._replace(
+            cell=self.elsewhere.cell._replace(counters=tuple(one + 1 for one in self.here.cell.counters))
+        )
+
+    def reached(self, *goals: tuple[ArchiveGoal, bool]) -> int:
+        """How many goals of legs an episode reaches that stands here; each may lie on the way."""
+        legs = [TrajectoryLeg(0, 10, goal, on_the_way=on_the_way) for goal, on_the_way in goals]
+        return LegLimits(legs, 0, self.session).look(self.session)
+
+
+def replace_room(goal: ArchiveGoal, by: int) -> ArchiveGoal:
+    return goal._replace(cell=goal.cell._replace(room=goal.cell.room + by))
+
+
+def test_places_on_the_way_are_passed_one_by_one() -> None:
+    played = Played()
+    here, elsewhere, achieved = played.here, played.elsewhere, played.achieved
+    assert played.reached((here, True), (elsewhere, True), (here, True)) == 1, "the second place comes first"
+    assert played.reached((elsewhere, True), (here, True)) == 0
+    assert played.reached((here._replace(rupees=1), True)) == 0, "the rest of the path pays more"
+    assert played.reached((elsewhere, True), (here, False), (achieved, False)) == 2, (
+        "what is achieved passes the places on the way to it"
+    )
+    played.session.close()
+
+
+def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:
+    played = Played()
+    first, second = TrajectoryLeg(0, 30, played.here), TrajectoryLeg(30, 40, played.achieved)
+
+    def steps_to_truncation(*legs: TrajectoryLeg, begun_on: int | None = None) -> int:
+        played.session.begin(true_start(played.session.game), 1)
+        limits = LegLimits(legs, begun_on, played.session)
+        limits.look(played.session)
+        made = 1
+        while not played.session.step(0).truncated:
+            made += 1
+        return made
+
+    assert steps_to_truncation(second, second) == longest_episode(40), "the first goal is not reached in time"
+    assert steps_to_truncation(first, second) == longest_episode(10), "the second leg has its time"
+    assert steps_to_truncation(first._replace(on_the_way=True), second, begun_on=0) == longest_episode(10)
+    assert steps_to_truncation(first, second._replace(mastered=False)) == AFTER_GOAL, "it has episodes of its own"
+    played.session.close()
