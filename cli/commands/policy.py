@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import print_json, print_line, print_status
+from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, CliError
 from cli.judges_file import read_judges
 from cli.output_paths import require_writable_file
@@ -17,16 +17,20 @@ from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
 from cli.stored_runs import read_store
 from shared.contracts.ids import RunId
+from shared.contracts.run import RunConfig
 
 if TYPE_CHECKING:
     from cli.policy.comments import Comment
-    from cli.policy.play import PlayedEpisode
+    from cli.policy.play import PlayedEpisode, PlayOptions
+    from cli.policy.policy_file import Policy
     from services.judge.config import JudgesFile
     from services.trainer.env.game_session import EpisodeReport
 
 app = typer.Typer(help="Watch a trained policy play, or export it.", no_args_is_help=True)
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="policy after this epoch; default: the newest")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
+Best = Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")]
+Rom = Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")]
 START_STATE = "ZELDA_DRIVER__START_STATE"
 
 
@@ -60,32 +64,27 @@ def play(
         bool, typer.Option("--window", help="show the play in a window, at the speed of the game")
     ] = False,
     steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="maximum number of steps to play")] = 1_000,
-    best: Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")] = False,
+    best: Best = False,
     seed: Annotated[int, typer.Option(min=0, help="seed of the game and of action sampling")] = 0,
     judges: Annotated[
         Path | None, typer.Option(help="let these judges comment on the play: YAML file with routes and judges")
     ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="let the rules judge comment on the play")] = False,
-    rom: Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")] = None,
+    rom: Rom = None,
     as_json: Json = False,
 ) -> None:
     """Play one episode with the policy and print its result; --video or --window shows it.
 
     The comments of judges, on each segment of the run's length, are printed and stand below the video.
     """
-    from cli.policy.play import PlayedEpisode, PlayOptions
-    from cli.policy.stored_policy import read_policy
-    from cli.stack.user_settings import find_rom, require_rom
+    from cli.policy.play import PlayedEpisode
 
     run = parse_run_id(name)
     if video is not None:
         require_writable_file(video)
     file = read_judges(judges, rules=rules) if judges is not None or rules else None
-    image = find_rom(os.environ, rom)
-    policy, config = read_store(lambda store: read_policy(store, run, epoch), run)
-    require_rom(config.game, image)
-    start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
-    playing = PlayedEpisode(policy, config, PlayOptions(steps, best, seed, window, image, start))
+    policy, config, options = _player(run, epoch, steps, best, seed, window, rom)
+    playing = PlayedEpisode(policy, config, options)
     comments = [] if file is None else _comments(playing, file, run, policy.about["epoch"])
     if video is not None:
         _write_video(playing, video, config.frame_skip, comments)
@@ -101,6 +100,55 @@ def play(
     print_line(_sentence(result))
     if video is not None:
         print_line(str(video))
+
+
+@app.command()
+def evaluate(
+    name: Name,
+    epoch: Epoch = None,
+    episodes: Annotated[int, typer.Option(min=1, max=100_000, help="number of episodes")] = 100,
+    steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="maximum number of steps of each episode")] = 10_000,
+    best: Best = False,
+    seed: Annotated[int, typer.Option(min=0, help="seed of the first episode; each has the next one")] = 0,
+    rom: Rom = None,
+    as_json: Json = False,
+) -> None:
+    """Play many episodes with the policy from the true start, on all cores, and print how they end."""
+    from cli.policy.evaluate import played, summary
+
+    run = parse_run_id(name)
+    policy, config, options = _player(run, epoch, steps, best, seed, False, rom)
+    reports = []
+    for report in played(policy, config, options, episodes):
+        reports.append(report)
+        overwrite_line(f"{len(reports)} of {episodes} episodes, {sum(one.finished for one in reports)} finish")
+    overwrite_line("")
+    found = {"run": str(run), "epoch": policy.about["epoch"], **summary(reports)}
+    if as_json:
+        print_json(found)
+        return
+    steps_of = "" if found["steps_to_finish"] is None else f", in {found['steps_to_finish']:,.0f} steps (median)"
+    print_line(
+        f"{run}, policy after epoch {found['epoch']}: {found['finished']} of {episodes} episodes finish the game "
+        f"(95 % interval {found['finished_low']:.2f} to {found['finished_high']:.2f}){steps_of}; "
+        f"{found['milestones_mean']} of {found['milestones_total']} milestones on average, {found['milestones_most']} "
+        f"at most; the hero died in {found['died']}"
+    )
+
+
+def _player(
+    run: RunId, epoch: int | None, steps: int, best: bool, seed: int, window: bool, rom: Path | None
+) -> tuple["Policy", RunConfig, "PlayOptions"]:
+    """The policy of a run, the run's configuration, and how to play."""
+    from cli.policy.play import PlayOptions
+    from cli.policy.stored_policy import read_policy
+    from cli.stack.user_settings import find_rom, require_rom
+
+    image = find_rom(os.environ, rom)
+    policy, config = read_store(lambda store: read_policy(store, run, epoch), run)
+    require_rom(config.game, image)
+    start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
+    return policy, config, PlayOptions(steps, best, seed, window, image, start)
 
 
 def _comments(playing: "PlayedEpisode", file: "JudgesFile", run: RunId, epoch: int) -> list["Comment"]:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import venv
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 
 import av
@@ -17,6 +18,7 @@ import pytest
 import torch
 
 from cli import errors
+from cli.policy.evaluate import played, summary
 from cli.policy.play import PlayedEpisode, PlayOptions
 from cli.policy.policy_file import EXAMPLE, FEATURES, Floats, policy_from
 from cli.policy.stored_policy import read_policy
@@ -218,3 +220,27 @@ def test_an_absent_judge_is_named(store: Path, tmp_path: Path) -> None:
     assert done.returncode == errors.FAILED
     assert "route away" in done.stderr
     assert "start the server, or correct its address" in done.stderr
+
+
+def test_many_episodes_show_how_often_a_policy_finishes(store: Path, tmp_path: Path) -> None:
+    options = ("--episodes", "3", "--steps", "40", "--seed", "2")
+    done = zelda("policy", "evaluate", RUN, *options, "--json", cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.OK, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["episodes"], found["finished"], found["steps_to_finish"]) == (3, 0, None)
+    assert found["finished_low"] == 0
+    assert found["finished_high"] == pytest.approx(0.56, abs=0.01), "three failures exclude little"
+    words = zelda("policy", "evaluate", RUN, *options, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert "0 of 3 episodes finish the game (95 % interval 0.00 to 0.56); " in words.stdout
+
+
+def test_each_episode_of_an_evaluation_is_one_that_can_be_watched() -> None:
+    config = RunConfig.model_validate({"world": "garden", "observation": "obs/v1"})
+    policy = policy_from(tensors_of(build_network((len(FEATURES["obs/v1"]),), HIDDEN, 8)), {"observation": "obs/v1"})
+    reports = list(played(policy, config, PlayOptions(steps=30, seed=5), 2))
+    watched = PlayedEpisode(policy, config, PlayOptions(steps=30, seed=6))
+    deque(watched, maxlen=0)
+    assert reports[1] == watched.report
+    finished = replace(reports[0], finished=True, steps=20)
+    assert summary([finished, reports[1]])["steps_to_finish"] == 20
+    assert summary([finished, reports[1]])["finished"] == 1

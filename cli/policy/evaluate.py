@@ -1,0 +1,50 @@
+"""Plays many episodes of one policy from the true start, on all cores, and counts how they end."""
+
+import multiprocessing
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from statistics import fmean, median
+from typing import Any
+
+from scipy.stats import binomtest
+
+from cli.policy.play import PlayedEpisode, PlayOptions
+from cli.policy.policy_file import Policy
+from services.trainer.env.game_session import EpisodeReport
+from shared.contracts.run import RunConfig
+from shared.process.cores import usable_cores
+
+
+def played(policy: Policy, config: RunConfig, options: PlayOptions, episodes: int) -> Iterator[EpisodeReport]:
+    """The report of each episode, in the order of their seeds: the first one has that of the options."""
+    seeds = range(options.seed, options.seed + episodes)
+    context = multiprocessing.get_context("spawn")  # an emulator does not survive a fork
+    with ProcessPoolExecutor(min(usable_cores(), episodes), mp_context=context) as pool:
+        yield from pool.map(partial(_one, policy, config, options), seeds)
+
+
+def _one(policy: Policy, config: RunConfig, options: PlayOptions, seed: int) -> EpisodeReport:
+    playing = PlayedEpisode(policy, config, replace(options, seed=seed))
+    deque(playing, maxlen=0)
+    assert playing.report is not None  # the play above ends with it
+    return playing.report
+
+
+def summary(reports: Sequence[EpisodeReport]) -> dict[str, Any]:
+    """How the episodes ended. `finished_low` and `_high` are the 95 % interval of the share (Wilson 1927)."""
+    finished = [report for report in reports if report.finished]
+    interval = binomtest(len(finished), len(reports)).proportion_ci(method="wilson")
+    return {
+        "episodes": len(reports),
+        "finished": len(finished),
+        "finished_low": round(float(interval.low), 4),
+        "finished_high": round(float(interval.high), 4),
+        "died": sum(report.died for report in reports),
+        "milestones_mean": round(fmean(report.milestones for report in reports), 2),
+        "milestones_most": max(report.milestones for report in reports),
+        "milestones_total": reports[0].milestones_total,
+        "steps_to_finish": median(report.steps for report in finished) if finished else None,
+    }
