@@ -88,7 +88,7 @@ class LegPlayer:
     def reach(
         self, start: LegStart, part: PathPart, goal: PathGoal, along: Sequence[Moment] | None = None
     ) -> Arrival | None:
-        """Play until the goal is reached and the hero has control; None if the actions do not lead there.
+        """Play until the goal is reached and the hero has control; None if the actions do not lead there alive.
 
         `along` are the moments of a known way, of which the same actions are made: a hero who leaves it is given up.
         """
@@ -105,7 +105,10 @@ class LegPlayer:
     def play(
         self, start: LegStart, part: PathPart, goal: PathGoal | None = None, along: Sequence[Moment] | None = None
     ) -> Arrival:
-        """Play the part, or up to the goal, or until the hero has left the known way `along` for long."""
+        """Play the part, or up to the goal, until the hero dies or has left the known way `along` for long.
+
+        Death ends an episode, though the game goes on with full hearts: without this, dying would be a short way.
+        """
         episode, at_goal, astray = self._begin(start, part.seed), False, 0
         moments = [episode.moment()]
         for action in part.actions:
@@ -114,7 +117,7 @@ class LegPlayer:
             at_goal = goal is not None and episode.at(goal)
             on_way = along is None or along[len(moments) - 1][:2] == moments[-1][:2]
             astray = 0 if on_way else astray + 1
-            if at_goal or astray > ASTRAY:
+            if at_goal or episode.died or astray > ASTRAY:
                 break
         made = len(moments) - 1
         return Arrival(part.actions[:made], PathQuality.at(episode.state, made).hearts, at_goal, moments)
@@ -140,6 +143,11 @@ class _Episode:
             EpisodeMemory.from_bytes(memory).restore(self._trace, self._counters)
         self._packed, self._lasting = self._counters.packed, lasting(self._counters.values)
         self.controlled = self._lasting
+        self._deaths = self.state.inventory.deaths
+
+    @property
+    def died(self) -> bool:
+        return self.state.dying or self.state.inventory.deaths != self._deaths
 
     def step(self, action: int) -> None:
         self._emulator.step(action, self._skip)

@@ -15,11 +15,14 @@ from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import true_start
+from shared.game.emulator.start import begin_episode, true_start
+from shared.game.ram.offsets import LINK_DEATH_TRIGGER
+from shared.game.recording.segment import unpack_state
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 SEED = 1
 RIGHT, LEFT = 4, 3
+WORK_RAM = 0xC000
 START = LegStart(compress_state(true_start(bramble_game("garden")).state))
 
 
@@ -51,6 +54,26 @@ def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk
     (goal, _), *_ = player.legs(START, PathPart(SEED, walk))
     assert shortened(player, START, PathPart(SEED, walk[:40]), goal) is None
     assert not START.at(goal), "an episode that begins has reached nothing"
+
+
+def test_a_way_through_death_is_refused(player: LegPlayer, walk: bytes) -> None:
+    """The game brings the dead hero back to where he began, with full hearts."""
+    (goal, leg), *_ = player.legs(START, PathPart(SEED, walk))
+    emulator = Emulator(bramble_game("garden"))
+    begin_episode(emulator, unpack_state(START.state), SEED)
+    emulator.poke(WORK_RAM + LINK_DEATH_TRIGGER, 0xFF)
+    dying = LegStart(compress_state(emulator.save()))
+    waits = bytes(150)
+    assert decoded(emulator, waits).control, "the game goes on"
+    emulator.close()
+    assert player.reach(START, PathPart(SEED, waits + leg.actions), goal) is not None
+    assert player.reach(dying, PathPart(SEED, waits + leg.actions), goal) is None
+
+
+def decoded(emulator: Emulator, actions: bytes) -> GameState:
+    for action in actions:
+        emulator.step(action, 4)
+    return Decoder(emulator.game.capabilities).begin(emulator.image())
 
 
 def test_a_path_needs_the_money_that_its_rest_pays() -> None:
