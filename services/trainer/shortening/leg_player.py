@@ -58,6 +58,15 @@ class Arrival(NamedTuple):
     """At the start and after each action."""
 
 
+def goals_reached(moments: Sequence[Moment], goals: Sequence[PathGoal]) -> int:
+    """How many of these goals a path reaches, one after another. Money for the first may be spent since."""
+    number = 0
+    for moment in moments:
+        while number < len(goals) and goals[number].reached(moment.counters, moment.rupees):
+            number += 1
+    return number
+
+
 class LegPlayer:
     """Plays in one emulator of one game. Close it to end the emulator."""
 

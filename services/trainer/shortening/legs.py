@@ -7,7 +7,7 @@ state in which the shortened leg before it ended, so that the legs are one episo
 from collections.abc import Iterator
 
 from services.trainer.exploration.exploration import ExplorationPlan
-from services.trainer.shortening.leg_player import LegPlayer, LegStart
+from services.trainer.shortening.leg_player import LegPlayer, LegStart, goals_reached
 from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart, PathQuality
@@ -40,8 +40,9 @@ class PathLegs:
         """
         path = known or PathPart(0, b"")
         here = self._player.end(self._start, path) if path.actions else self._start
+        reached = goals_reached(self._player.play(self._start, path).moments, self.goals)
         for number, (goal, explored) in enumerate(self._legs):
-            if not here.at(goal):
+            if number >= reached and not here.at(goal):
                 leg = self._leg(runner, number, here, explored)
                 if leg is None:
                     yield None

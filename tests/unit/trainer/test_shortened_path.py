@@ -8,7 +8,7 @@ import pytest
 from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
 from services.trainer.exploration.rollout import RolloutPlan, compress_state
-from services.trainer.shortening.leg_player import LegPlayer, LegStart
+from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, goals_reached
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_of
@@ -54,6 +54,17 @@ def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk
     (goal, _), *_ = player.legs(START, PathPart(SEED, walk))
     assert shortened(player, START, PathPart(SEED, walk[:40]), goal) is None
     assert not START.at(goal), "an episode that begins has reached nothing"
+
+
+def test_a_path_that_has_spent_its_money_had_reached_the_goals_before() -> None:
+    """A stopped exploration goes on behind what its path has reached."""
+    goals = [PathGoal((1,), 5), PathGoal((2,), 0), PathGoal((3,), 4)]
+    owned = [(0, 0), (1, 5), (2, 0), (3, 1)]
+    moments = [Moment(0, 1, 8, 8, rupees, (counter,)) for counter, rupees in owned]
+    assert goals_reached(moments, goals) == 2, "the third needs money that is not there yet"
+    assert goals_reached(moments[:2], goals) == 1
+    assert goals_reached(moments[2:], goals) == 0, "one after another"
+    assert goals_reached([], goals) == 0
 
 
 def test_a_way_through_death_is_refused(player: LegPlayer, walk: bytes) -> None:
