@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from services.exporter.domain.caption import caption
 from services.judge.config import JudgesFile
@@ -17,7 +17,7 @@ from shared.game.recording.segment import read_segment
 from shared.store import keys
 from shared.store.open import open_store
 
-SLOTS = 4  # segments judged concurrently
+SLOTS: Final = 4  # segments judged concurrently
 
 
 class Comment(NamedTuple):
