@@ -11,11 +11,11 @@ from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
-from services.trainer.executor.block_pushes import plan_pushes
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
 from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
+from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.strikes import Strikes
 from services.trainer.exploration.targets import Target, targets_of
 from services.trainer.options.choices import leave_room
@@ -140,7 +140,7 @@ class RoomOptions:
         way = self._choose(ways)
         if way == "push_onto":
             goal = self._floor_tile(floor)
-            yield from plan_pushes(view.standing, [target.tile], [goal], standable, standable) or ()
+            yield from pushes_between(target.tile, goal, view.standing, standable)
             return
         column, row = target.tile
         sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bramble.registration import bramble_game
-from services.trainer.executor.block_pushes import plan_pushes
 from services.trainer.executor.outcome import WAIT, WALK, B, GameView
 from services.trainer.exploration.options import OptionMix
+from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.exploration.strikes import BLOCKED, Strikes
 from services.trainer.exploration.targets import OBJECT_KIND, targets_of
@@ -127,8 +127,7 @@ class Room:
         self.block, self.goal, self.hero = ({mark: tile for tile, mark in tiles.items()}[mark] for mark in "Bxh")
 
     def pushes(self) -> list[str]:
-        found = plan_pushes(self.hero, [self.block], [self.goal], self.standable, self.standable)
-        return [str(push) for push in found or ()]
+        return [str(push) for push in pushes_between(self.block, self.goal, self.hero, self.standable)]
 
 
 def test_a_block_is_pushed_around_a_corner_with_the_fewest_pushes() -> None:
