@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from bench.assisted_play.silent_server import silent_server
-from bench.harness.measure import Figures, interleave, median_within, parser, ratios, report
+from bench.harness.measure import Figures, interleave, median_row, parser, ratios, report
 
 if TYPE_CHECKING:
     from services.trainer.driver.session import TrainingSession
@@ -99,13 +99,9 @@ def measured(name: str, found: Turns) -> tuple[Figures, list[tuple[str, str]]]:
         ("ratio", "the clock", found.clock),
         ("cpu_ratio", "the process's cores", found.cores),
     ):
-        low, high = median_within(shares)
-        figures |= {
-            f"{name}_{measure}": statistics.median(shares),
-            f"{name}_{measure}_low": low,
-            f"{name}_{measure}_high": high,
-        }
-        rows.append((f"models {name}, by {label}", f"{statistics.median(shares):.3f} ({low:.3f} to {high:.3f})"))
+        these, row = median_row(f"{name}_{measure}", f"models {name}, by {label}", shares)
+        figures |= these
+        rows.append(row)
     figures |= {
         f"{name}_plain_steps_per_s": statistics.median(found.plain),
         f"{name}_takeovers": found.takeovers,

@@ -72,6 +72,12 @@ def median_within(values: Sequence[float]) -> tuple[float, float]:
     return ordered[max(0, math.floor(first))], ordered[min(len(ordered) - 1, math.ceil(last))]
 
 
+def median_row(key: str, label: str, values: Sequence[float]) -> tuple[Figures, tuple[str, str]]:
+    """The median of values with its 95 % interval: as the figures `key`, `key`_low and `key`_high, and as a row."""
+    middle, (low, high) = statistics.median(values), median_within(values)
+    return {key: middle, f"{key}_low": low, f"{key}_high": high}, (label, f"{middle:.3f} ({low:.3f} to {high:.3f})")
+
+
 def process_cpu(pid: int) -> float:
     """CPU seconds of a process: user and system. Raises OSError after its end."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from bench.harness.measure import Figures, interleave, median_within, parser, ratios, report
+from bench.harness.measure import Figures, interleave, median_row, parser, ratios, report
 
 if TYPE_CHECKING:
     from services.trainer.rl.epoch_plan import EpochPlan
@@ -109,10 +109,9 @@ def main() -> None:
     rows: list[tuple[str, str]] = []
     for name, label, shares in (("ratio", "the clock", clock), ("cpu_ratio", "the process's cores", cores)):
         for when, part in (("first", shares[: rounds // 4]), ("later", shares[rounds // 4 :])):
-            low, high = median_within(part)
-            middle = statistics.median(part)
-            figures |= {f"{when}_{name}": middle, f"{when}_{name}_low": low, f"{when}_{name}_high": high}
-            rows.append((f"{when} rounds, by {label}", f"{middle:.3f} ({low:.3f} to {high:.3f})"))
+            these, row = median_row(f"{when}_{name}", f"{when} rounds, by {label}", part)
+            figures |= these
+            rows.append(row)
     for name, speeds in found.items():
         figures[f"{name}_steps_per_s"] = statistics.median(speeds)
         rows.append((name, f"{statistics.median(speeds):,.0f} steps/s"))

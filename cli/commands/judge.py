@@ -1,7 +1,6 @@
 """`zelda judge`: judge a run again under another rubric version, compare two judges, measure judges on a bank."""
 
 import asyncio
-import sys
 from collections.abc import Coroutine
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,8 @@ from cli.bank.labels import labels
 from cli.commands.judge_bench import bench
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, NOT_FOUND, CliError
-from cli.judges_file import read_judges
+from cli.judging.judges_file import read_judges
+from cli.judging.progress import JudgingProgress
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.service_settings import load_settings, reachable_store
@@ -164,25 +164,9 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
     store = open_store(own.store)
     runtime = JudgeRuntime(store, file, own.judge.model_copy(update={"replica": "by-hand"}), monitoring=False)
     try:
-        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=_ProgressReport())
+        return await judge_run(store, runtime, run, epoch, slots=slots, on_progress=JudgingProgress())
     finally:
         overwrite_line("")  # the next output starts on an empty line
-
-
-class _ProgressReport:
-    """Shows the progress of a pass: one line on a terminal; elsewhere only a problem, once until it is resolved."""
-
-    def __init__(self) -> None:
-        self._problem = ""
-
-    def __call__(self, done: "RejudgeCounts", problem: str) -> None:
-        waiting = f"retrying: {problem}"
-        if sys.stderr.isatty():
-            counts = f"{done.judged} judged, {done.abstained} abstained, {done.dead} dead"
-            overwrite_line(f"{counts}; {waiting}" if problem else counts)
-        elif problem and not self._problem:
-            print_status(waiting)
-        self._problem = problem
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":

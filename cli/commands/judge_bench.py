@@ -11,7 +11,7 @@ import typer
 
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
-from cli.judges_file import read_judges
+from cli.judging.judges_file import read_judges
 from cli.output_paths import require_writable_file
 from cli.study.command import commit
 

@@ -11,7 +11,8 @@ import typer
 
 from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, CliError
-from cli.judges_file import read_judges
+from cli.judging.judges_file import read_judges
+from cli.judging.progress import JudgingProgress
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
@@ -159,9 +160,11 @@ def _comments(playing: "PlayedEpisode", file: "JudgesFile", run: RunId, epoch: i
     segments = playing.segments(run, epoch)
     print_status(f"{', '.join(judge.name for judge in file.judges)} judge {len(segments)} segments.")
     try:
-        return asyncio.run(commented(segments, file))
+        return asyncio.run(commented(segments, file, JudgingProgress()))
     except RouteUnavailable as error:
         raise CliError(FAILED, f"{error}: start the server, or correct its address in the judges file.") from error
+    finally:
+        overwrite_line("")  # the next output starts on an empty line
 
 
 def _write_video(playing: "PlayedEpisode", video: Path, frame_skip: int, comments: Sequence["Comment"]) -> None:

@@ -1,12 +1,12 @@
 """What judges say about an episode of a policy. Its segments are judged like those of a run, but stored nowhere."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from services.exporter.domain.caption import caption
 from services.judge.config import JudgesFile
-from services.judge.offline.rejudge import judge_run
+from services.judge.offline.rejudge import RejudgeCounts, judge_run
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
 from services.trainer.recording.builder import CompletedSegment
@@ -36,8 +36,13 @@ class Comment(NamedTuple):
         return "\n".join((*self.caption, *self.reasons))
 
 
-async def commented(segments: Sequence[CompletedSegment], file: JudgesFile) -> list[Comment]:
-    """The judges' comment on each segment of one episode. Waits for routes that do not answer, like the service."""
+async def commented(
+    segments: Sequence[CompletedSegment], file: JudgesFile, on_progress: Callable[[RejudgeCounts, str], None]
+) -> list[Comment]:
+    """The judges' comment on each segment of one episode. A route that stops answering is asked until it answers.
+
+    `on_progress` gets the counts after each segment, and the reason (else "") before each retry.
+    """
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(StoreSettings(url=f"file://{folder}"))
         manifests = []
@@ -49,7 +54,7 @@ async def commented(segments: Sequence[CompletedSegment], file: JudgesFile) -> l
             return []
         run, epoch = manifests[0].run, manifests[0].epoch
         runtime = JudgeRuntime(store, file, JudgeGroup(cache_size=0), monitoring=False)
-        await judge_run(store, runtime, run, epoch, slots=SLOTS, on_progress=lambda counts, problem: None)
+        await judge_run(store, runtime, run, epoch, slots=SLOTS, on_progress=on_progress)
         found = []
         for manifest in manifests:
             raw = await store.get(keys.score(run, epoch, manifest.segment, file.rubric))

@@ -1,7 +1,6 @@
 """Plays many episodes of one policy from the true start, on all cores, and counts how they end."""
 
 import multiprocessing
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -27,10 +26,7 @@ def played(policy: Policy, config: RunConfig, options: PlayOptions, episodes: in
 
 
 def _one(policy: Policy, config: RunConfig, options: PlayOptions, seed: int) -> EpisodeReport:
-    playing = PlayedEpisode(policy, config, replace(options, seed=seed))
-    deque(playing, maxlen=0)
-    assert playing.report is not None  # the play above ends with it
-    return playing.report
+    return PlayedEpisode(policy, config, replace(options, seed=seed)).finish()
 
 
 def summary(reports: Sequence[EpisodeReport]) -> dict[str, Any]:

@@ -64,6 +64,12 @@ class PlayedEpisode:
         for session in self._play(_EveryStep()):
             yield session.picture()
 
+    def finish(self) -> EpisodeReport:
+        """Play to the end, drawing nothing; return the result."""
+        deque(self._play(None), maxlen=0)
+        assert self.report is not None  # the play ends with it
+        return self.report
+
     def segments(self, run: RunId, epoch: int) -> list[CompletedSegment]:
         """Play and return the segments of the episode, as the recorder of this run makes them."""
         found: list[CompletedSegment] = []
@@ -71,7 +77,7 @@ class PlayedEpisode:
         deque(self._play(SegmentRecorder(self._env, settings, 0, found.append)), maxlen=0)
         return found
 
-    def _play(self, recorder: EpisodeRecorder) -> Iterator[GameSession]:
+    def _play(self, recorder: EpisodeRecorder | None) -> Iterator[GameSession]:
         """Play the episode from its start; yield the session after each step."""
         options, rng = self._options, np.random.default_rng(self._options.seed)
         session = GameSession(self._env, recording=recorder, window="SDL2" if options.window else "null")

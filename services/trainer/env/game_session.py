@@ -25,7 +25,7 @@ from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import StartState, seed_episode, true_start
+from shared.game.emulator.start import StartState, load_episode, seed_episode, true_start
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 from shared.game.observation import layout, with_counters, with_surroundings
@@ -191,8 +191,7 @@ class GameSession:
         self.episode = Episode(self._count, word, start)
         self._count += 1
         self._longest = min(self._episode_length, start.length or self._episode_length)
-        emulator.actions = self.config.actions
-        emulator.load(start.state)
+        load_episode(emulator, start.state, self.config.actions)
         loaded, at_rest = emulator.take()
         before = self.decoder.begin(loaded) if at_rest and start.memory is not None else None
         seed_episode(emulator, word)
@@ -327,7 +326,7 @@ class GameSession:
         self.detectors.step(previous, state)
         died = finished = False
         if state.scene is not previous.scene or state.dying or not episode.steps:
-            died = state.dying or state.inventory.deaths != self._deaths
+            died = state.died_since(self._deaths)
             finished = self._reach_milestones(previous, state)
         transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
         reward = self._rewards.step(transition)

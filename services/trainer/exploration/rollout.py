@@ -177,7 +177,7 @@ class _Rollout:
         self._left -= 1
         self._trace.step(state, action)
         self._counters.step(previous, state, self._trace)
-        self._died = state.dying or state.inventory.deaths != self._deaths
+        self._died = state.died_since(self._deaths)
 
     def look(self, state: GameState, image: bytes, emulator: Emulator) -> None:
         """Count the cell as seen, and keep the state if its cell is new or reached by a better path."""

@@ -156,7 +156,7 @@ class _Episode:
 
     @property
     def died(self) -> bool:
-        return self.state.dying or self.state.inventory.deaths != self._deaths
+        return self.state.died_since(self._deaths)
 
     def step(self, action: int) -> None:
         self._emulator.step(action, self._skip)

@@ -1,4 +1,4 @@
-"""Cuts a trajectory into legs: from one lasting achievement to the next, and long ways at places between. Pure."""
+"""Cuts a trajectory into legs: at each lasting achievement, and at places on a long way to one. Pure."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -8,8 +8,8 @@ from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rupees_needed
 
 LEG_STEPS: Final = 100
-"""Steps of a leg on the way, at least. On the vale one achievement lay 1,497 steps behind the one before: with that
-goal alone a policy learnt the last 400 of them in two million steps."""
+"""The least steps of a leg that ends on the way. On the vale 1,497 steps lay between two achievements: with the second
+as the only goal, a policy learnt the last 400 of them in two million steps."""
 
 
 class TrajectoryMoment(NamedTuple):
@@ -23,20 +23,20 @@ class TrajectoryMoment(NamedTuple):
 def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
     """The legs of a trajectory, up to the last goal in these moments.
 
-    A leg ends where lasting counters have risen. Before, it ends on entering a room, or on finding money that the rest
-    of the path pays, once it has LEG_STEPS: places in one room would be reached without a move.
+    A leg ends where a lasting counter has risen. A longer way there is also cut, at the earliest after LEG_STEPS, where
+    the hero enters another room or finds money that the rest of the path pays. Another place in the same room would be
+    a goal that is reached without a move.
     """
     needed = rupees_needed([moment.rupees for moment in moments])
     goals = [ArchiveGoal(moment.cell, rupees) for moment, rupees in zip(moments, needed, strict=True)]
     legs: list[TrajectoryLeg] = []
-    begin, last = 0, goals[0] if goals else None
     for (_, before), (moment, goal) in pairwise(zip(moments, goals, strict=True)):
+        begin, last = (legs[-1].end, legs[-1].goal) if legs else (0, goals[0])
         achieved = goal.cell.counters != before.cell.counters
         placed = _place(goal) != _place(before) and goal.rupees >= before.rupees
-        wanted = placed and moment.step - begin >= LEG_STEPS and last is not None and _place(goal) != _place(last)
+        wanted = placed and moment.step - begin >= LEG_STEPS and _place(goal) != _place(last)
         if achieved or wanted:
             legs.append(TrajectoryLeg(begin, moment.step, goal, on_the_way=not achieved))
-            begin, last = moment.step, goal
     return legs
 
 

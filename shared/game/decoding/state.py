@@ -166,6 +166,10 @@ class GameState(NamedTuple):
         """The room, unique in the world: group and number."""
         return self.group, self.room
 
+    def died_since(self, deaths: int | None) -> bool:
+        """Whether the hero dies now, or has died since the game had counted so many deaths."""
+        return self.dying or self.inventory.deaths != deaths
+
     @property
     def keys(self) -> int | None:
         """Small keys of the current dungeon; None outside dungeons."""

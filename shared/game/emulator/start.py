@@ -34,21 +34,25 @@ class StartState:
 
 def begin_episode(emulator: Emulator, state: bytes, seed: int, actions: ActionsName = "actions/v2") -> None:
     """Load the state and seed the game; after this the course depends on the actions and their version alone."""
-    emulator.actions = actions
-    emulator.load(state)
+    load_episode(emulator, state, actions)
     seed_episode(emulator, seed)
 
 
+def load_episode(emulator: Emulator, state: bytes, actions: ActionsName) -> None:
+    """Load the state of an episode whose actions have this version; no frame passes."""
+    emulator.actions = actions
+    emulator.load(state)
+
+
 def seed_episode(emulator: Emulator, seed: int) -> None:
-    """Seed the game that was just loaded. Two frames pass, and what happens in them belongs to the episode."""
+    """Seed the game that was just loaded. Two frames pass; what happens in them belongs to the episode."""
     emulator.seed(seed)
     emulator.warm_up(WARM_UP)
 
 
 def continue_episode(emulator: Emulator, state: bytes, actions: ActionsName = "actions/v2") -> None:
     """Load the state of a running episode: the course goes on as if the episode had not been left."""
-    emulator.actions = actions
-    emulator.load(state)
+    load_episode(emulator, state, actions)
     emulator.warm_up(0)
 
 

@@ -20,6 +20,7 @@ from cli.client import CoordinatorClient, error_from_response, find_connection, 
 from cli.commands import judge
 from cli.console import print_table
 from cli.errors import CliError
+from cli.judging.progress import JudgingProgress
 from cli.run_arguments import parse_fields
 from cli.stack.layout import Connection, StackLayout
 from services.judge.config import rules_only
@@ -252,7 +253,7 @@ async def test_the_progress_line_is_cleared_before_the_result(
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     own = JudgeSettings(store=StoreSettings(url="memory://"))
-    judge._ProgressReport()(RejudgeCounts(judged=3), "")
+    JudgingProgress()(RejudgeCounts(judged=3), "")
     await judge._pass(own, rules_only(), RunId("m1"), None, 1)
     assert capsys.readouterr().err.endswith("\r\x1b[2K3 judged, 0 abstained, 0 dead\r\x1b[2K")
 

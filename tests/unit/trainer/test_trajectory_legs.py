@@ -54,7 +54,7 @@ class Played:
         self.session = GameSession(CONFIG.environment())
         self.session.begin(true_start(self.session.game), 1)
         self.here = ArchiveGoal(cell_of(self.session.state, self.session.counters.values))
-        self.elsewhere = replace_room(self.here, 1)
+        self.elsewhere = ArchiveGoal(self.here.cell._replace(room=self.here.cell.room + 1))
         self.achieved = self.elsewhere._replace(
             cell=self.elsewhere.cell._replace(counters=tuple(one + 1 for one in self.here.cell.counters))
         )
@@ -63,10 +63,6 @@ class Played:
         """How many goals of legs an episode reaches that stands here; each may lie on the way."""
         legs = [TrajectoryLeg(0, 10, goal, on_the_way=on_the_way) for goal, on_the_way in goals]
         return LegLimits(legs, 0, self.session).look(self.session)
-
-
-def replace_room(goal: ArchiveGoal, by: int) -> ArchiveGoal:
-    return goal._replace(cell=goal.cell._replace(room=goal.cell.room + by))
 
 
 def test_places_on_the_way_are_passed_one_by_one() -> None:
