@@ -9,7 +9,6 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -19,22 +18,10 @@ from cli.policy.gated_unit import GatedUnit
 from services.trainer.options.choices import NAMES
 from shared.errors import Permanent
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import counters, layout, with_counters, with_guidance, with_surroundings
+from shared.game.observation import with_guidance
+from shared.game.observation.versions import FEATURES
 
 Floats = NDArray[np.float32]
-FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        layout.VERSION: tuple(layout.INDEX),
-        # Some counters have the name of a feature.
-        with_counters.VERSION: (*layout.INDEX, *(f"counter_{name}" for name in counters.NAMES)),
-        with_surroundings.VERSION: (
-            *layout.INDEX,
-            *(f"counter_{name}" for name in counters.NAMES),
-            *with_surroundings.NAMES,
-        ),
-    }
-)
-"""Names of the values that a policy sees, by the version of its observation."""
 FORMAT: Final = "zelda-policy/1"
 FORMAT_WITH_MEMORY: Final = "zelda-policy/2"
 EXAMPLE: Final = """\
@@ -117,7 +104,7 @@ def policy_from(tensors: Mapping[str, Floats], about: Mapping[str, Any]) -> Poli
     if features is not None and about.get("guided"):
         features = (*features, *with_guidance.NAMES)
     if features is None:
-        known = " and ".join(FEATURES)
+        known = ", ".join(FEATURES)
         raise Permanent(f"this policy sees {about['observation']}: only policies on {known} can be exported or played")
     unit = GatedUnit.of(tensors) if "pi.head.weight" in tensors else None
     layers = _layers(tensors, "pi." if unit is None else "pi.front.")

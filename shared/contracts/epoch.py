@@ -82,6 +82,12 @@ class BackwardStage(Contract):
         description="for each leg of the trajectory: from so many steps after its beginning the policy reaches its "
         "goal, and the epoch's episodes begin before that",
     )
+    success: list[Annotated[float, Field(ge=0, le=1)]] = Field(
+        default_factory=list,
+        max_length=10_000,
+        description="for each leg, once all are mastered: the share of episodes that pass it; more of the next epoch's "
+        "episodes begin where fewer do",
+    )
 
     @property
     def arrived(self) -> bool:

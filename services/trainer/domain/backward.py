@@ -5,8 +5,9 @@ the demonstration, from one achievement to the next, has a curriculum of its own
 episodes stay short, and a long demonstration is learnt as fast as its longest leg.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean
 from typing import Final
 
@@ -17,6 +18,9 @@ MIN_POINTS: Final = 2  # of a leg that is not mastered yet
 ROUNDS: Final = 4  # times that an epoch has the steps to try each of its points; fewer episodes say too little
 KEPT_EVERY: Final = 3  # epochs; a mastered leg has episodes of its own in each third one, so that it is not forgotten
 SPREAD: Final = 50  # points on the whole demonstration after the curriculum has arrived
+MIN_FAILURE: Final = 0.1  # share of failures that a leg counts with at least: no part is forgotten
+FIRST_SUCCESS: Final = 0.5  # of a leg before an epoch said more
+USUAL_EPISODES: Final = 10  # that the success so far weighs as much as
 ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
@@ -60,13 +64,33 @@ def points_of_legs(
     return points
 
 
-def spread_points(steps: int, epoch: int) -> list[int]:
-    """Where episodes begin after the curriculum has arrived: evenly on the whole demonstration.
+def leg_at(legs: Sequence[TrajectoryLeg], point: int) -> int:
+    """The number of the leg on which a point of the demonstration lies."""
+    return sum(leg.end <= point for leg in legs)
 
-    The points are shifted from epoch to epoch.
+
+def spread_points(legs: Sequence[TrajectoryLeg], success: Sequence[float], epoch: int) -> list[int]:
+    """Where episodes begin after the curriculum has arrived: everywhere, and more of them where more fail.
+
+    `success` is the share of episodes that pass each leg; with equal shares the points lie evenly. They are shifted
+    from epoch to epoch.
     """
-    phase = epoch * GOLDEN % 1
-    return sorted({int((number + phase) * steps / SPREAD) for number in range(SPREAD)})
+    failure = [max(MIN_FAILURE, 1 - passed) for passed in success]
+    bounds = [0.0, *accumulate(share * (leg.end - leg.begin) for share, leg in zip(failure, legs, strict=True))]
+    points: set[int] = set()
+    for number in range(SPREAD):
+        place = (number + epoch * GOLDEN % 1) * bounds[-1] / SPREAD
+        one = min(bisect_right(bounds, place), len(legs)) - 1
+        points.add(legs[one].begin + int((place - bounds[one]) / failure[one]))
+    return sorted(points)
+
+
+def smoothed_success(success: Sequence[float], outcomes: Mapping[int, Sequence[bool]]) -> list[float]:
+    """The share of episodes that pass each leg, after those of an epoch: `outcomes` says by leg which passed it."""
+    return [
+        (USUAL_EPISODES * before + sum(passed)) / (USUAL_EPISODES + len(passed))
+        for before, passed in ((share, outcomes.get(number, ())) for number, share in enumerate(success))
+    ]
 
 
 def true_starts(points: int, share: float) -> int:

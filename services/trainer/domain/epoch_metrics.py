@@ -17,7 +17,9 @@ from statistics import stdev
 
 GOAL = "goal"
 """Fact: whether an episode reached the goal of the backward curriculum."""
-GROWING = frozenset({GOAL, "milestones", "milestones_share", "rooms", "tiles"})
+LEG = "leg"
+"""Fact: how many legs of its trajectory an episode has passed, with those before its start."""
+GROWING = frozenset({GOAL, LEG, "milestones", "milestones_share", "rooms", "tiles"})
 """Facts that never shrink during an episode. A fact that can shrink (a share of steps) would be half measured."""
 
 

@@ -20,14 +20,14 @@ from services.trainer.options import choices
 from shared.contracts.run import OptionsName
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
-from shared.game.observation import layout, with_counters, with_guidance, with_surroundings
+from shared.game.observation import with_guidance
+from shared.game.observation.versions import FEATURES
 
 
 def observation_space(name: str, *, guided: bool = False) -> spaces.Box:
     """The Gymnasium space of an observation layout; with `guided`, of one that also shows a suggestion."""
-    sizes = {part.VERSION: part.SIZE for part in (layout, with_counters, with_surroundings)}
-    if name in sizes:
-        return spaces.Box(-1.0, 1.0, (sizes[name] + guided * with_guidance.SIZE,), np.float32)
+    if name in FEATURES:
+        return spaces.Box(-1.0, 1.0, (len(FEATURES[name]) + guided * with_guidance.SIZE,), np.float32)
     return spaces.Box(0, 255, PixelEncoder.shape, np.uint8)
 
 

@@ -28,14 +28,12 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import StartState, load_episode, seed_episode, true_start
 from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
-from shared.game.observation import layout, with_counters, with_surroundings
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
-from shared.game.observation.with_counters import CounterObservation
+from shared.game.observation.versions import FEATURES, FeatureObservation
 from shared.game.observation.with_guidance import GuidedObservation
-from shared.game.observation.with_surroundings import Surroundings
 
 NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
@@ -130,11 +128,8 @@ class GameSession:
         self.decoder = Decoder(self.game.capabilities)
         self.vector = VectorEncoder(self.game.capabilities)
         self.pixels: Encoder | None = None
-        wider = config.observation == with_surroundings.VERSION
-        self._with_counters = CounterObservation() if wider or config.observation == with_counters.VERSION else None
-        self._surroundings = Surroundings() if wider else None
-        size = with_surroundings.SIZE if wider else with_counters.SIZE if self._with_counters else layout.SIZE
-        self._guided = GuidedObservation(size) if config.guided else None
+        self._observation = FeatureObservation(config.observation)
+        self._guided = GuidedObservation(len(FEATURES[config.observation])) if config.guided else None
         self.seed, self._count = config.seed, 0
         self.starts: Sequence[StartState] = tuple(
             StartState(path.stem, path.read_bytes()) for path in config.start_states
@@ -341,10 +336,8 @@ class GameSession:
         return StepResult(seen, reward, terminated, truncated, report)
 
     def _seen(self) -> np.ndarray:
-        """What the policy sees of features, counters, surroundings and suggestion."""
-        seen = self.features if self._with_counters is None else self._with_counters.of(self.features, self.counters)
-        if self._surroundings is not None:
-            seen = self._surroundings.of(seen, self.state, self.image, self.trace)
+        """What the policy sees of features, counters, surroundings, progress and suggestion."""
+        seen = self._observation.of(self.features, self.state, self.image, self.trace, self.counters)
         if self._guided is None:
             return seen
         return self._guided.of(seen, None if self.guide is None else self.guide.features())

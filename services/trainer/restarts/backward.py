@@ -6,14 +6,17 @@ from dataclasses import replace
 from services.trainer.domain.backward import (
     ARRIVED_IMITATION,
     ARRIVED_SHARE,
+    FIRST_SUCCESS,
     earliest_mastered,
+    leg_at,
     longest_episode,
     points_of_legs,
+    smoothed_success,
     spread_points,
     start_step,
     true_starts,
 )
-from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
+from services.trainer.domain.epoch_metrics import GOAL, LEG, EpisodeSummary
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
@@ -61,7 +64,7 @@ class BackwardCurriculum:
         self,
         stage: BackwardStage | None,
         config: RestartsConfig,
-        summaries: Iterable[EpisodeSummary],
+        summaries: Sequence[EpisodeSummary],
         archive: RunArchive,
         score: Score | None,
     ) -> BackwardStage | None:
@@ -82,7 +85,7 @@ class BackwardCurriculum:
         return BackwardStage(trajectory=reference, left=left)
 
     def _moved(
-        self, stage: BackwardStage, config: RestartsConfig, summaries: Iterable[EpisodeSummary]
+        self, stage: BackwardStage, config: RestartsConfig, summaries: Sequence[EpisodeSummary]
     ) -> BackwardStage:
         legs = self._trajectories.outline(stage.trajectory).legs
         reached = outcomes_by_point(summaries)
@@ -90,6 +93,9 @@ class BackwardCurriculum:
         for leg, steps in zip(legs, stage.left, strict=True):
             outcomes = {point: found for point, found in reached.items() if leg.begin <= point < leg.begin + steps}
             left.append(earliest_mastered(leg.begin + steps, outcomes, config.threshold) - leg.begin)
+        success: list[float] = []
+        if stage.arrived:
+            success = smoothed_success(_success(stage), outcomes_by_leg(summaries, legs))
         self.figures = {
             "restarts/backward_legs": float(len(legs)),
             "restarts/backward_mastered": float(left.count(0)),
@@ -100,7 +106,9 @@ class BackwardCurriculum:
         if reached:
             every = [one for found in reached.values() for one in found]
             self.figures["restarts/backward_success"] = sum(every) / len(every)
-        return stage.model_copy(update={"left": left})
+        if success:
+            self.figures["restarts/backward_hardest"] = min(success)
+        return stage.model_copy(update={"left": left, "success": success})
 
 
 def imitation_weight(stage: BackwardStage | None) -> float:
@@ -121,12 +129,30 @@ def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[boo
     return outcomes
 
 
+def outcomes_by_leg(summaries: Iterable[EpisodeSummary], legs: Sequence[TrajectoryLeg]) -> dict[int, list[bool]]:
+    """Which episodes passed each leg that they came to. One that was cut short says nothing of the leg it was on."""
+    outcomes: dict[int, list[bool]] = {}
+    for summary in summaries:
+        point = 0 if summary.from_start else point_of(summary.start)
+        if point is None or LEG not in summary.facts:
+            continue
+        first, last = leg_at(legs, point), int(summary.facts[LEG])
+        for leg in range(first, last):
+            outcomes.setdefault(leg, []).append(True)
+        if summary.complete and last < len(legs):
+            outcomes.setdefault(last, []).append(False)
+    return outcomes
+
+
+def _success(stage: BackwardStage) -> list[float]:
+    return stage.success or [FIRST_SUCCESS] * len(stage.left)
+
+
 def _aims(
     legs: Sequence[TrajectoryLeg], stage: BackwardStage, config: RestartsConfig, epoch: int, epoch_steps: int
 ) -> dict[int, int]:
     """The points of an epoch, each with the number of the leg whose goal its episodes are to reach."""
     if stage.arrived:
-        spread = spread_points(legs[-1].end, epoch)
-        return {point: sum(leg.end <= point for leg in legs) for point in spread}
+        return {point: leg_at(legs, point) for point in spread_points(legs, _success(stage), epoch)}
     points = points_of_legs(legs, stage.left, config, epoch_steps, epoch)
     return {point: number for number, own in enumerate(points) for point in own}

@@ -74,6 +74,7 @@ class CellCollector:
         self._goals = [GoalWatch(goal) for _ in range(environments)]
         self._legs = legs
         self._limits: dict[int, LegLimits] = {}
+        self._first: list[int | None] = [None] * environments
         self._legs_reached = [0] * environments
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
@@ -105,8 +106,13 @@ class CellCollector:
         return reached
 
     def reached_goal(self, env: int) -> bool:
-        """Whether the present episode of an environment has reached the goal."""
-        return self._goals[env].reached
+        """Whether the present episode of an environment has reached its goal: of the leg it began on, or the last."""
+        leg = self._first[env]
+        return self._goals[env].reached if leg is None else self._limits[env].next_leg > leg
+
+    def next_leg(self, env: int) -> int:
+        """The number of the leg that the present episode of an environment is to pass next."""
+        return self._limits[env].next_leg
 
     def legs_reached(self, env: int) -> int:
         """How many goals of legs the present episode of an environment has reached."""
@@ -124,7 +130,8 @@ class CellCollector:
         self._limits[env] = LegLimits(self._legs, start.leg, session)
         self._seen[env] = set()
         self._legs_reached[env] = 0
-        self._goals[env] = GoalWatch(self.goal if start.leg is None else self._legs[start.leg].goal)
+        self._first[env] = start.leg
+        self._goals[env] = GoalWatch(self.goal)
         self._watches[env] = CellWatch(self._tiles)
 
 

@@ -25,6 +25,11 @@ class LegLimits:
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
+    @property
+    def next_leg(self) -> int:
+        """The number of the leg to do next: all before it are passed."""
+        return self._next
+
     def look(self, session: GameSession) -> int:
         """How many goals were reached in the last step; their episode is granted the steps of the next leg.
 
@@ -45,14 +50,18 @@ class LegLimits:
         return self._next - before
 
     def _passed(self, cell: ArchiveCell, rupees: int) -> int:
-        """The leg to do next. What is achieved passes the places on the way to it; these are passed one by one."""
+        """The leg to do next. What is achieved, with the money that the rest pays, passes the places on the way to it.
+
+        These are passed one by one.
+        """
         passed = self._next
         for number, leg in enumerate(self._legs[self._next :], start=self._next + 1):
             if leg.on_the_way:
                 continue
             if not achieves(cell.counters, leg.goal.cell.counters):
                 break
-            passed = number
+            if rupees >= leg.goal.rupees:
+                passed = number
         if passed == self._next < len(self._legs) and self._legs[passed].goal.reached_in(cell, rupees):
             passed += 1
         return passed

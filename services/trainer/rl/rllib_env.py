@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
-from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary
+from services.trainer.domain.epoch_metrics import GOAL, LEG, EpisodeSummary
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig
@@ -296,7 +296,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         collector = self._collector
         if collector is None or collector.goal is None:
             return {}
-        return {GOAL: float(collector.reached_goal(env))}
+        return {GOAL: float(collector.reached_goal(env)), LEG: float(collector.next_leg(env))}
 
     def _assistance_facts(self, env: int) -> dict[str, float]:
         session = self._open_games().sessions[env]

@@ -9,14 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from shared.game.decoding.grid import tile_of
 from shared.game.decoding.state import GameState
+from shared.game.observation.counters import LASTING
 
 TILES_PER_CELL: Final = 2  # a cell spans 2 x 2 tiles; with single tiles the archive holds four times as many states
-LASTING: Final = (
-    "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
-    "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
-)  # fmt: skip
-"""Counters of a cell: events that the game does not undo. Rooms, tiles, texts, enemies and floor buttons are left out,
-because they differ between almost any two paths."""
 
 
 class ArchiveCell(NamedTuple):

@@ -56,6 +56,12 @@ COUNTERS: Final[tuple[Counter, ...]] = (
 NAMES: Final = tuple(counter.name for counter in COUNTERS)
 SIZE: Final = len(COUNTERS)
 INDEX: Final = {name: place for place, name in enumerate(NAMES)}
+LASTING: Final = (
+    "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
+    "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
+)  # fmt: skip
+"""Counters of events that the game does not undo. Rooms, tiles, texts, enemies and floor buttons are left out, because
+they differ between almost any two paths."""
 _PACK: Final = Struct(f"<{SIZE}H").pack
 _MOST: Final = np.array([counter.most for counter in COUNTERS], np.float32)
 _SCALE: Final = np.log1p(_MOST)

@@ -1,5 +1,6 @@
 """The environment keeps Gymnasium's contract, repeats itself under the same seed, and distinguishes endings."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium
@@ -16,15 +17,16 @@ from shared.errors import ContractError
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
-from shared.game.observation import counters, with_counters, with_surroundings
+from shared.game.observation import counters, with_counters, with_progress, with_surroundings
 from shared.game.observation.episode_memory import EpisodeMemory
+from shared.game.observation.with_progress import ProgressObservation
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 GARDEN = {"world": "garden"}
 DOWN = 2
 
 
-@pytest.mark.parametrize("observation", ["obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
+@pytest.mark.parametrize("observation", ["obs/v4", "obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
 def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
     gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
     config = EnvConfig.of({**GARDEN, "observation": observation})
@@ -66,6 +68,37 @@ def test_obs_v3_shows_what_is_around_the_hero_in_every_room_alike() -> None:
         there = dict(zip(with_surroundings.NAMES, seen[with_counters.SIZE :], strict=True))
         assert session.state.room != 0x11
         assert [there[f"room_likeness_{number}"] for number in range(with_surroundings.LIKENESS)] != first
+
+
+def test_obs_v4_shows_each_achievement_as_one_flag_more() -> None:
+    ends: list[tuple[list[float], list[float], int, int]] = []
+
+    def look(session: GameSession, _action: int, outcome: StepResult) -> None:
+        added = dict(zip(with_progress.NAMES, outcome.observation[with_surroundings.SIZE :].tolist(), strict=True))
+        items, money = (
+            [value for flag, value in added.items() if flag.startswith(name)] for name in ("items_from", "rupees_from")
+        )
+        ends.append((items, money, session.counters.values["items"], session.state.inventory.rupees or 0))
+
+    solve("garden", look, observation="obs/v4")
+
+    assert len(ends[0][0]) == with_progress.MAX_FLAGS
+    assert len({items for _, _, items, _ in ends}) > 2, "the solver finds items"
+    for shown, money, items, rupees in ends:
+        assert shown == [1.0] * items + [0.0] * (with_progress.MAX_FLAGS - items)
+        assert money == [float(rupees >= least) for least in with_progress.RUPEES]
+
+
+def test_obs_v4_says_minus_one_for_what_the_game_cannot_say() -> None:
+    with playing(EnvConfig(world="garden")) as session:
+        unsaid = replace(session.state.inventory, rupees=None)
+        state = session.state._replace(inventory=unsaid)
+        seen = ProgressObservation().of(np.zeros(with_surroundings.SIZE, np.float32), state, session.counters)
+
+    added = dict(zip(with_progress.NAMES, seen[with_surroundings.SIZE :].tolist(), strict=True))
+    assert {name.split("_from_")[0] for name, value in added.items() if value == -1} == {"rupees", "levers"}, (
+        "Bramble has no levers"
+    )
 
 
 @pytest.mark.parametrize("skip", [4, 24])

@@ -19,7 +19,7 @@ from services.trainer.domain.backward import (
     start_step,
     true_starts,
 )
-from services.trainer.domain.epoch_metrics import GOAL, EpisodeSummary, epoch_metrics
+from services.trainer.domain.epoch_metrics import GOAL, LEG, EpisodeSummary, epoch_metrics
 from services.trainer.driver.session_factory import UnplayableRun, check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
 from services.trainer.restarts.plan import RestartPlan
@@ -30,7 +30,7 @@ from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
-from services.trainer.state_archive.cell import LASTING, ArchiveCell, cell_of
+from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.cell_watch import GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, next_goal
 from shared.contracts.epoch import BackwardStage, TrajectoryRef
@@ -39,6 +39,7 @@ from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.run import RunConfig
 from shared.errors import DigestMismatch
 from shared.game.emulator.start import StartState, true_start
+from shared.game.observation.counters import LASTING
 from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, TrajectoriesInMemory
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
@@ -51,18 +52,18 @@ def leg(begin: int, end: int) -> TrajectoryLeg:
     return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
 
 
-LEG = leg(20, 80)
+LATE = leg(20, 80)
 
 
 def test_starts_lie_close_to_the_goal_and_then_ever_farther() -> None:
-    assert leg_points(LEG, 60, BACKWARD, 3) == [77, 67, 50]
-    assert leg_points(LEG, 15, BACKWARD, 3) == [32, 22, 20], "no start lies before the leg"
-    assert leg_points(LEG, 0, BACKWARD, 3) == [20], "a mastered leg is not forgotten"
+    assert leg_points(LATE, 60, BACKWARD, 3) == [77, 67, 50]
+    assert leg_points(LATE, 15, BACKWARD, 3) == [32, 22, 20], "no start lies before the leg"
+    assert leg_points(LATE, 0, BACKWARD, 3) == [20], "a mastered leg is not forgotten"
 
 
 def test_many_legs_share_the_starts_of_an_epoch() -> None:
     wide = BACKWARD.model_copy(update={"window": 8})
-    few = points_of_legs([LEG] * 2, [60, 0], wide, 20_000, 2)
+    few = points_of_legs([LATE] * 2, [60, 0], wide, 20_000, 2)
     assert list(map(len, few)) == [7, 1], "the eighth would lie before the leg"
     legs = [leg(100 * one, 100 * one + 90) for one in range(40)]
     assert set(map(len, points_of_legs(legs, [90] * 40, wide, 115_000, 0))) == {4}, "as many as are tried four times"
@@ -72,7 +73,7 @@ def test_many_legs_share_the_starts_of_an_epoch() -> None:
 
 
 def test_a_mastered_leg_has_episodes_of_its_own_in_each_third_epoch() -> None:
-    legs = [LEG] * 3
+    legs = [LATE] * 3
     assert [points_of_legs(legs, [0, 60, 0], BACKWARD, 20_000, epoch)[2] for epoch in range(6)] == [
         [], [20], [], [], [20], [],
     ]  # fmt: skip
@@ -81,9 +82,9 @@ def test_a_mastered_leg_has_episodes_of_its_own_in_each_third_epoch() -> None:
 def test_a_start_lies_before_the_text_of_the_goal() -> None:
     """The hero has no control while a text is shown: from 70 steps on he reads what he is told at the goal."""
     controlled = [*range(20, 40), *range(50, 70), 80]
-    assert start_step(30, LEG, controlled) == 30
-    assert start_step(44, LEG, controlled) == 50, "the next moment of control"
-    assert start_step(75, LEG, controlled) == 69, "the last one before the text; the next one is at the goal"
+    assert start_step(30, LATE, controlled) == 30
+    assert start_step(44, LATE, controlled) == 50, "the next moment of control"
+    assert start_step(75, LATE, controlled) == 69, "the last one before the text; the next one is at the goal"
     assert start_step(75, leg(72, 80), controlled) is None
 
 
@@ -94,10 +95,11 @@ def test_the_true_start_has_the_rest_of_the_episodes() -> None:
 
 
 def test_starts_after_the_curriculum_lie_evenly_and_shift() -> None:
-    first, next_ = spread_points(500, 0), spread_points(500, 1)
+    legs = [leg(0, 200), leg(200, 500)]
+    first, next_ = spread_points(legs, [0.5, 0.5], 0), spread_points(legs, [0.5, 0.5], 1)
     assert first == list(range(0, 500, 10))
     assert next_ != first
-    assert {later - earlier for earlier, later in pairwise(next_)} == {10}
+    assert {later - earlier for earlier, later in pairwise(next_)} <= {9, 10, 11}
 
 
 def test_starts_move_to_the_earliest_one_that_is_mastered() -> None:
@@ -161,6 +163,12 @@ def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
     assert lefts == [[0, 27], [0, 14], [0, 0], [0, 0]]
     assert stage.arrived
     assert curriculum.figures["restarts/backward_mastered"] == 2
+    assert stage.success == [0.5, 0.5], "nothing was said yet"
+    failed = [replace(summary("start", reached=False), facts={GOAL: 0.0, LEG: 1.0})] * 10
+    moved = curriculum.next_stage(stage, BACKWARD, failed, RunArchive(), None)
+    assert moved is not None
+    assert moved.success == [0.75, 0.25]
+    assert curriculum.figures["restarts/backward_hardest"] == 0.25
     assert stage.trajectory == STAGE.trajectory
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better
-from services.trainer.state_archive.cell import LASTING, ArchiveCell, coarse_tile
+from services.trainer.state_archive.cell import ArchiveCell, coarse_tile
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import SELECTIONS, select, weights
 from shared.contracts.learning.restarts import RestartSelection
@@ -153,8 +153,8 @@ def test_an_entry_that_does_not_fit_is_refused(wrong: ArchiveEntry, reason: str)
 
 
 def test_neither_cells_nor_entries_hold_milestones() -> None:
-    assert {*LASTING} < {*counters.NAMES}
-    names = {*ArchiveCell._fields, *(field.name for field in fields(ArchiveEntry)), *LASTING}
+    assert {*counters.LASTING} < {*counters.NAMES}
+    names = {*ArchiveCell._fields, *(field.name for field in fields(ArchiveEntry)), *counters.LASTING}
     assert not [name for name in names if "milestone" in name]
 
 

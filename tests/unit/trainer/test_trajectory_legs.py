@@ -1,7 +1,9 @@
-"""A trajectory is cut into legs: where something lasting is achieved, and on long ways in between."""
+"""A trajectory is cut into legs at achievements, and on long ways in between; episodes pass them."""
 
-from services.trainer.domain.backward import longest_episode
+from services.trainer.domain.backward import leg_at, longest_episode, smoothed_success, spread_points
+from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
+from services.trainer.restarts.backward import outcomes_by_leg
 from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
@@ -47,6 +49,10 @@ def test_a_way_that_comes_back_to_its_beginning_is_not_cut_there() -> None:
     assert ends((10, 1, 0, 0), (100, 2, 0, 0), (50, 1, 0, 0), (1, 1, 1, 0)) == [(160, 1, 0, False)]
 
 
+def leg(begin: int, end: int) -> TrajectoryLeg:
+    return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
+
+
 class Played:
     """A session of the garden, and goals seen from where its hero stands."""
 
@@ -74,6 +80,9 @@ def test_places_on_the_way_are_passed_one_by_one() -> None:
     assert played.reached((elsewhere, True), (here, False), (achieved, False)) == 2, (
         "what is achieved passes the places on the way to it"
     )
+    poor = here._replace(rupees=1)
+    assert played.reached((elsewhere, True), (poor, False)) == 0, "the rest of the path pays what is missing"
+    assert played.reached((poor, False), (here, False)) == 2, "with what comes later, it was paid"
     played.session.close()
 
 
@@ -95,3 +104,27 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:
     assert steps_to_truncation(first._replace(on_the_way=True), second, begun_on=0) == longest_episode(10)
     assert steps_to_truncation(first, second._replace(mastered=False)) == AFTER_GOAL, "it has episodes of its own"
     played.session.close()
+
+
+def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
+    legs = [leg(0, 100), leg(100, 200), leg(200, 300)]
+    points = spread_points(legs, [1.0, 0.2, 0.7], 3)
+    assert [sum(leg_at(legs, point) == number for point in points) for number in range(3)] == [4, 33, 13]
+
+
+def test_success_is_smoothed_over_the_epochs() -> None:
+    assert smoothed_success([0.5, 0.5, 1.0], {0: [True] * 10, 2: [False] * 30}) == [0.75, 0.5, 0.25]
+
+
+def test_an_episode_passes_the_legs_from_its_start_to_where_it_ends() -> None:
+    def passed(start: str, legs: int, *, complete: bool = True) -> EpisodeSummary:
+        return EpisodeSummary("e", 9, 0.0, {}, {LEG: float(legs)}, complete, start == "start", start)
+
+    legs = [leg(0, 20), leg(20, 60), leg(60, 90)]
+    played = [
+        passed("start", 1),
+        passed("trajectory-25", 3),
+        passed("trajectory-70", 2, complete=False),
+        passed("archive-3", 2),
+    ]
+    assert outcomes_by_leg(played, legs) == {0: [True], 1: [False, True], 2: [True]}
