@@ -14,7 +14,7 @@ import numpy as np
 from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
-from services.trainer.state_archive.archive import PathQuality, is_better
+from services.trainer.state_archive.archive import PathQuality, is_better, is_cheaper
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch
 from services.trainer.state_archive.goal import PathGoal, rupees_of
@@ -163,6 +163,7 @@ class _Rollout:
         self._found: dict[ArchiveCell, FoundState] = {}
         self._left = plan.patience
         self._died, self._arrived, self._goal = False, False, task.goal
+        self._better = is_better if task.goal is None else is_cheaper
         self._watch = CellWatch(plan.tiles_per_cell)
 
     @property
@@ -189,7 +190,7 @@ class _Rollout:
         quality = PathQuality.at(state, self._before + len(self._actions))
         found = self._found.get(cell)
         known = self._known.get(cell) if found is None else found.quality
-        if known is None or is_better(quality, known) or self._arrived:
+        if known is None or self._better(quality, known) or self._arrived:
             self._found[cell] = self._keep(cell, quality, image, emulator)
             self._left = self._plan.patience if known is None else self._left
 

@@ -57,7 +57,8 @@ class BackwardCurriculum:
             paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
         starts += [None] * true_starts(len(starts), share)
-        noted = tuple(leg._replace(mastered=not left) for leg, left in zip(legs, stage.left, strict=True))
+        left = [0 if stage.arrived else steps for steps in stage.left]
+        noted = tuple(leg._replace(mastered=not steps) for leg, steps in zip(legs, left, strict=True))
         return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, noted)
 
     def next_stage(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
-from services.trainer.restarts.leg_limits import LegLimits
+from services.trainer.restarts.leg_limits import NO_PROGRESS, LegLimits, LegProgress
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch, GoalWatch
@@ -75,7 +75,7 @@ class CellCollector:
         self._legs = legs
         self._limits: dict[int, LegLimits] = {}
         self._first: list[int | None] = [None] * environments
-        self._legs_reached = [0] * environments
+        self._passed = [NO_PROGRESS] * environments
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
@@ -84,12 +84,12 @@ class CellCollector:
         self._best: dict[ArchiveCell, PathQuality] = {}
         self._visits: Counter[ArchiveCell] = Counter()
 
-    def look(self, env: int, session: GameSession) -> int:
-        """Look at the present state of an environment's game; how many goals of legs it has just reached."""
+    def look(self, env: int, session: GameSession) -> LegProgress:
+        """Look at the present state of an environment's game; what it has just passed on the trajectory."""
         if session.episode.number != self._episodes[env]:
             self._begin(env, session)
         reached = self._limits[env].look(session)
-        self._legs_reached[env] += reached
+        self._passed[env] = self._passed[env].plus(reached)
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
@@ -114,9 +114,9 @@ class CellCollector:
         """The number of the leg that the present episode of an environment is to pass next."""
         return self._limits[env].next_leg
 
-    def legs_reached(self, env: int) -> int:
-        """How many goals of legs the present episode of an environment has reached."""
-        return self._legs_reached[env]
+    def passed(self, env: int) -> LegProgress:
+        """What the present episode of an environment has passed on the trajectory."""
+        return self._passed[env]
 
     def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
         """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
@@ -127,9 +127,9 @@ class CellCollector:
     def _begin(self, env: int, session: GameSession) -> None:
         start = self._starts.get(session.episode.start.name, PathStart())
         self._episodes[env] = session.episode.number
-        self._limits[env] = LegLimits(self._legs, start.leg, session)
+        self._limits[env] = LegLimits(self._legs, start.leg, session, start.steps)
         self._seen[env] = set()
-        self._legs_reached[env] = 0
+        self._passed[env] = NO_PROGRESS
         self._first[env] = start.leg
         self._goals[env] = GoalWatch(self.goal)
         self._watches[env] = CellWatch(self._tiles)

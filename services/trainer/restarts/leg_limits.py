@@ -1,27 +1,48 @@
-"""How long an episode of the backward curriculum may take: it goes on while it reaches the goals of mastered legs.
+"""How long an episode of the backward curriculum may take.
 
-A leg that is not mastered would take the most steps and seldom succeed; it has episodes of its own, from near its end.
+From a mastered leg, or from the true start, it goes on while it reaches the goals of mastered legs. A leg that is not
+mastered would take the most steps and seldom succeed; it has episodes of its own, from near its end.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
-from services.trainer.state_archive.cell import ArchiveCell, cell_of
+from services.trainer.restarts.trail import Trail
+from services.trainer.state_archive.cell import ArchiveCell, cell_of, coarse_tile
 from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rupees_of
 from shared.game.decoding.state import RoomKey
 
 AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
 
 
+class LegProgress(NamedTuple):
+    """What an episode passed on a trajectory: goals of its legs, and points of their trails."""
+
+    goals: int = 0
+    points: int = 0
+
+    def plus(self, other: "LegProgress") -> "LegProgress":
+        """Both together."""
+        return LegProgress(self.goals + other.goals, self.points + other.points)
+
+
+NO_PROGRESS: Final = LegProgress()
+
+
 class LegLimits:
     """The limits of one episode. Without legs it has none but its start's."""
 
-    def __init__(self, legs: Sequence[TrajectoryLeg], first: int | None, session: GameSession) -> None:
-        """`first` is the leg on which the episode begins; None: it begins at the true start, before all of them."""
+    def __init__(self, legs: Sequence[TrajectoryLeg], first: int | None, session: GameSession, begin: int = 0) -> None:
+        """`first` is the leg on which the episode begins, at the trajectory's step `begin`; None: at the true start.
+
+        An episode of a leg that is not mastered ends with that leg's goal: its steps go into more such episodes.
+        """
         self._legs, self._next = legs, first or 0
-        self._seen: tuple[RoomKey, int, bytes] | None = None
+        self._goes_on = first is None or legs[first].mastered
+        self._trail = Trail(legs, self._next, begin)
+        self._seen: tuple[RoomKey, tuple[int, int], int, bytes] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
@@ -30,24 +51,25 @@ class LegLimits:
         """The number of the leg to do next: all before it are passed."""
         return self._next
 
-    def look(self, session: GameSession) -> int:
-        """How many goals were reached in the last step; their episode is granted the steps of the next leg.
+    def look(self, session: GameSession) -> LegProgress:
+        """What the last step passed; for goals the episode is granted the steps of the next leg.
 
-        In the same room, with the same money and counters, a look costs a comparison.
+        On the same coarse tile, with the same money and counters, a look costs a comparison.
         """
         if self._next >= len(self._legs):
-            return 0
+            return NO_PROGRESS
         state, rupees = session.state, rupees_of(session.state)
-        seen = state.key, rupees, session.counters.packed
+        seen = state.key, coarse_tile(state.x, state.y), rupees, session.counters.packed
         if seen == self._seen:
-            return 0
+            return NO_PROGRESS
         self._seen, before = seen, self._next
         cell = cell_of(state, session.counters.values)
+        points = self._trail.look(self._next, (cell.group, cell.room, cell.column, cell.row))
         while (passed := self._passed(cell, rupees)) > self._next:
             self._next = passed
         if self._next > before:
             session.allow(self._steps_from_here())
-        return self._next - before
+        return LegProgress(self._next - before, points)
 
     def _passed(self, cell: ArchiveCell, rupees: int) -> int:
         """The leg to do next. What is achieved, with the money that the rest pays, passes the places on the way to it.
@@ -70,4 +92,4 @@ class LegLimits:
         if self._next == len(self._legs):
             return longest_episode(0)
         leg = self._legs[self._next]
-        return longest_episode(leg.end - leg.begin) if leg.mastered else AFTER_GOAL
+        return longest_episode(leg.end - leg.begin) if self._goes_on and leg.mastered else AFTER_GOAL

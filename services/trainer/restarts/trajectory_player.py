@@ -17,7 +17,7 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rupees_of
-from services.trainer.state_archive.legs import TrajectoryMoment, legs_of
+from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
@@ -111,7 +111,7 @@ class TrajectoryPlayer:
         begin = legs[-1].end if legs else 0
         if begin < trajectory.steps:
             legs.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
-        return TrajectoryOutline(legs, [moment.step for moment in moments])
+        return TrajectoryOutline(with_trails(legs, moments), [moment.step for moment in moments])
 
     def close(self) -> None:
         """End the emulator."""

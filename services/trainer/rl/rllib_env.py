@@ -34,6 +34,7 @@ from services.trainer.planning.takeover import Takeover
 from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.restarts.collector import CellCollector
+from services.trainer.restarts.leg_limits import NO_PROGRESS, LegProgress
 from services.trainer.rl import planning_process
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
@@ -243,8 +244,13 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         rewards = np.zeros(self.num_envs)
         if self._collector is not None:
             for env, session in enumerate(sessions):
-                rewards[env] = self._collector.look(env, session) * self.config.run.restarts.goal_reward
+                rewards[env] = sum(self._paid(self._collector.look(env, session)).values())
         return rewards
+
+    def _paid(self, passed: LegProgress) -> dict[str, float]:
+        """The rewards for what was passed on the curriculum's trajectory, by term."""
+        restarts = self.config.run.restarts
+        return {"goal": passed.goals * restarts.goal_reward, "trail": passed.points * restarts.trail_reward}
 
     def _new_shaping(self) -> EpisodeRewarder | None:
         plan, run = self._plan, self.config.run
@@ -267,9 +273,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             terms["guidance"] = guide.paid
             total += guide.paid
         if self.config.run.restarts.backward:
-            reached = 0 if self._collector is None else self._collector.legs_reached(env)
-            terms["goal"] = reached * self.config.run.restarts.goal_reward
-            total += terms["goal"]
+            paid = self._paid(NO_PROGRESS if self._collector is None else self._collector.passed(env))
+            terms |= paid
+            total += sum(paid.values())
         facts = {
             "rooms": float(report["rooms"]),
             "tiles": float(report["tiles"]),

@@ -57,6 +57,11 @@ class Arrival(NamedTuple):
     moments: list[Moment]
     """At the start and after each action."""
 
+    @property
+    def quality(self) -> PathQuality:
+        """Hearts and steps."""
+        return PathQuality(self.hearts, len(self.actions))
+
 
 def goals_reached(moments: Sequence[Moment], goals: Sequence[PathGoal]) -> int:
     """How many of these goals a path reaches, one after another. Money for the first may be spent since."""

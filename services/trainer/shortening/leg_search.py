@@ -8,7 +8,14 @@ import numpy as np
 from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
 from services.trainer.shortening.leg_player import LegStart
-from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, in_one_episode
+from services.trainer.state_archive.archive import (
+    ArchiveEntry,
+    PathPart,
+    PathQuality,
+    StateArchive,
+    in_one_episode,
+    is_cheaper,
+)
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import PathGoal
 from services.trainer.state_archive.selection import select
@@ -48,7 +55,7 @@ class LegSearch:
         """
         self._plan, self._runner, self._leads = plan, runner, leads
         self._rng = np.random.default_rng([LEG_STREAM, plan.seed, number])
-        self._archive = StateArchive()
+        self._archive = StateArchive(is_cheaper)
         self._states: dict[int, FoundState] = {}
         self._best: PathPart | None = None
         self._quality = known
@@ -109,6 +116,5 @@ class LegSearch:
         self._best, self._quality = way, found.quality
 
     def _may_improve(self, quality: PathQuality) -> bool:
-        """Whether a way through a state of this quality may be better than the best: with more hearts, or shorter."""
-        best = self._quality
-        return best is None or (quality.hearts, -quality.steps) > (best.hearts, -best.steps)
+        """Whether a way through a state of this quality may be better than the best, if it loses no more hearts."""
+        return self._quality is None or quality.cost < self._quality.cost

@@ -10,7 +10,7 @@ from services.trainer.exploration.exploration import ExplorationPlan
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, goals_reached
 from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
-from services.trainer.state_archive.archive import PathPart, PathQuality
+from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 
 
@@ -59,7 +59,7 @@ class PathLegs:
         """The explored leg without needless actions, if it leads to the goal from here, or a shorter one."""
         goal = self._legs[number][0]
         known = shortened(self._player, here, explored, goal)
-        quality = None if known is None else PathQuality(known.hearts, len(known.actions))
+        quality = None if known is None else known.quality
 
         def leads(way: PathPart) -> bool:
             return self._player.reach(here, way, goal) is not None

@@ -12,7 +12,7 @@ SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of
 
 
 def shortened(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
-    """The part without what the goal is reached without, at no cost of hearts; None if it does not lead there."""
+    """The part without what the goal does not need and what brings too few hearts; None if it leads elsewhere."""
     best = player.reach(start, part, goal)
     if best is None:
         return None
@@ -31,7 +31,7 @@ def _without_loops(player: LegPlayer, start: LegStart, seed: int, best: Arrival,
         if last - place >= MIN_LOOP:
             left = PathPart(seed, best.actions[:place] + best.actions[last:])
             found = player.reach(start, left, goal, moments[: place + 1] + moments[last + 1 :])
-        if found is None or found.hearts < best.hearts:
+        if found is None or found.quality.cost >= best.quality.cost:
             place += 1
         else:
             best, last_of = found, _last_of(found)
@@ -52,9 +52,11 @@ def _without_chunks(player: LegPlayer, start: LegStart, seed: int, best: Arrival
         left = PathPart(seed, best.actions[saved:place] + best.actions[place + size :])
         along = best.moments[saved : place + 1] + best.moments[place + size + 1 :]
         found = player.reach(here, left, goal, along)
-        if found is None or found.hearts < best.hearts:
+        if found is not None:
+            actions, moments = best.actions[:saved] + found.actions, best.moments[:saved] + found.moments
+            found = Arrival(actions, found.hearts, found.at_goal, moments)
+        if found is None or found.quality.cost >= best.quality.cost:
             place += size
         else:
-            actions, moments = best.actions[:saved] + found.actions, best.moments[:saved] + found.moments
-            best = Arrival(actions, found.hearts, found.at_goal, moments)
+            best = found
     return best

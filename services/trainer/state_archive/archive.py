@@ -5,7 +5,7 @@ path gets a new entry.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Self
 
@@ -14,6 +14,9 @@ from shared.game.decoding.state import GameState
 from shared.game.observation.counters import QUARTERS
 
 WORTHWHILE: Final = 7 / 8  # a path replaces another one of equal health only if it is shorter by an eighth
+HEALTH_STEPS: Final = 800
+"""Steps that full health is worth in a demonstration; each heart is worth half of what is missing. The second one is
+worth 200 steps, the fourth one 50. With health before steps, a demonstration collected hearts for 1,200 steps."""
 
 
 class PathQuality(NamedTuple):
@@ -21,6 +24,11 @@ class PathQuality(NamedTuple):
 
     hearts: int
     steps: int
+
+    @property
+    def cost(self) -> float:
+        """Steps, and those that the missing hearts are worth."""
+        return self.steps + HEALTH_STEPS * 0.5**self.hearts
 
     @classmethod
     def at(cls, state: GameState, steps: int) -> Self:
@@ -67,6 +75,11 @@ def is_better(new: PathQuality, old: PathQuality) -> bool:
     return new.steps < old.steps * WORTHWHILE
 
 
+def is_cheaper(new: PathQuality, old: PathQuality) -> bool:
+    """Whether a path is the better demonstration: clearly fewer steps, where hearts are worth some."""
+    return new.cost < old.cost - old.steps * (1 - WORTHWHILE)
+
+
 def first_steps(path: tuple[PathPart, ...], steps: int | None) -> tuple[PathPart, ...]:
     """The path up to the moment after so many steps, in the part whose action follows; None: all of it."""
     if steps is None:
@@ -80,10 +93,15 @@ def first_steps(path: tuple[PathPart, ...], steps: int | None) -> tuple[PathPart
     return path
 
 
+Better = Callable[[PathQuality, PathQuality], bool]
+
+
 class StateArchive:
     """Entries by number, the best entry of each cell, and how often play came through each cell."""
 
-    def __init__(self) -> None:
+    def __init__(self, better: Better = is_better) -> None:
+        """`better` says whether a path into a cell replaces another one."""
+        self._better = better
         self.entries: list[ArchiveEntry] = []
         self.visits: Counter[ArchiveCell] = Counter()
         """Rollouts in which a cell was seen."""
@@ -107,7 +125,7 @@ class StateArchive:
     def wants(self, cell: ArchiveCell, quality: PathQuality) -> bool:
         """Whether a path of this quality is the first or a better one into the cell."""
         known = self.best_of(cell)
-        return known is None or is_better(quality, known.quality)
+        return known is None or self._better(quality, known.quality)
 
     def add(self, entry: ArchiveEntry) -> None:
         """Add the next entry; ValueError if its number or parent is wrong, or if the cell has a path as good."""

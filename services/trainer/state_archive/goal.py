@@ -32,6 +32,14 @@ class PathGoal(NamedTuple):
         return achieves(counters, self.counters) and rupees >= self.rupees
 
 
+class TrailPoint(NamedTuple):
+    """A step at which a trajectory enters a coarse tile."""
+
+    step: int
+    place: tuple[int, int, int, int]
+    """Group, room, column and row."""
+
+
 class TrajectoryLeg(NamedTuple):
     """The steps of a trajectory from `begin` up to `end`, where its goal is reached."""
 
@@ -42,6 +50,8 @@ class TrajectoryLeg(NamedTuple):
     """No lasting counter rises at the end: the goal is a place on the way to that of a later leg."""
     mastered: bool = True
     """The policy reaches the goal from the beginning of the leg: an episode that comes to it goes on."""
+    trail: tuple[TrailPoint, ...] = ()
+    """The coarse tiles on the way to the goal, in their order."""
 
 
 def rupees_of(state: GameState) -> int:

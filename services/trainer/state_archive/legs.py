@@ -1,11 +1,11 @@
-"""Cuts a trajectory into legs: at each lasting achievement, and at places on a long way to one. Pure."""
+"""Cuts a trajectory into legs, at each lasting achievement and at places on a long way to one, with trails. Pure."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from services.trainer.state_archive.cell import ArchiveCell
-from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rupees_needed
+from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg, rupees_needed
 
 LEG_STEPS: Final = 100
 """The least steps of a leg that ends on the way. On the vale 1,497 steps lay between two achievements: with the second
@@ -38,6 +38,20 @@ def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
         if achieved or wanted:
             legs.append(TrajectoryLeg(begin, moment.step, goal, on_the_way=not achieved))
     return legs
+
+
+def with_trails(legs: Sequence[TrajectoryLeg], moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
+    """The legs with the coarse tiles that lie on their ways."""
+    trail = [
+        TrailPoint(after.step, _tile(after.cell))
+        for before, after in pairwise(moments)
+        if _tile(after.cell) != _tile(before.cell)
+    ]
+    return [leg._replace(trail=tuple(point for point in trail if leg.begin < point.step <= leg.end)) for leg in legs]
+
+
+def _tile(cell: ArchiveCell) -> tuple[int, int, int, int]:
+    return cell.group, cell.room, cell.column, cell.row
 
 
 def _place(goal: ArchiveGoal) -> tuple[int, int, int]:

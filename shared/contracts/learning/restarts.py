@@ -46,6 +46,12 @@ class RestartsConfig(Contract):
     goal_reward: float = Field(
         1.0, ge=0, le=100, description="`backward`: reward for each goal of the trajectory that an episode reaches"
     )
+    trail_reward: float = Field(
+        0.1,
+        ge=0,
+        le=100,
+        description="`backward`: reward for each coarse tile of the trajectory that an episode passes; 0: none",
+    )
 
     @property
     def backward(self) -> bool:

@@ -162,6 +162,8 @@ def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
         assert curriculum.figures["restarts/backward_left"] == sum(stage.left)
     assert lefts == [[0, 27], [0, 14], [0, 0], [0, 0]]
     assert stage.arrived
+    assert not stage.model_copy(update={"left": [0, 10]}).arrived
+    assert stage.model_copy(update={"left": [0, 9]}).arrived, "the last steps are learnt on the way there"
     assert curriculum.figures["restarts/backward_mastered"] == 2
     assert stage.success == [0.5, 0.5], "nothing was said yet"
     failed = [replace(summary("start", reached=False), facts={GOAL: 0.0, LEG: 1.0})] * 10

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better
+from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive, is_better, is_cheaper
 from services.trainer.state_archive.cell import ArchiveCell, coarse_tile
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import SELECTIONS, select, weights
@@ -60,6 +60,14 @@ def test_no_offered_path_beats_the_one_that_is_kept(paths: list[tuple[ArchiveCel
 def test_of_two_paths_at_most_one_is_better(one: PathQuality, other: PathQuality) -> None:
     assert not (is_better(one, other) and is_better(other, one))
     assert not is_better(one, one)
+    assert not (is_cheaper(one, other) and is_cheaper(other, one))
+    assert not is_cheaper(one, one)
+
+
+def test_a_demonstration_takes_a_longer_way_for_a_heart_where_few_are_left() -> None:
+    assert is_cheaper(PathQuality(hearts=2, steps=250), PathQuality(hearts=1, steps=100))
+    assert not is_cheaper(PathQuality(hearts=4, steps=250), PathQuality(hearts=3, steps=100))
+    assert is_better(PathQuality(hearts=4, steps=250), PathQuality(hearts=3, steps=100)), "an exploration takes it"
 
 
 @settings(max_examples=30, deadline=None)

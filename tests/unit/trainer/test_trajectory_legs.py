@@ -5,9 +5,10 @@ from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.backward import outcomes_by_leg
 from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
+from services.trainer.restarts.trail import LOOK_AHEAD, Trail
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
-from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
-from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of
+from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg
+from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import true_start
 from tests.unit.trainer.archived_play import CONFIG
 
@@ -68,7 +69,7 @@ class Played:
     def reached(self, *goals: tuple[ArchiveGoal, bool]) -> int:
         """How many goals of legs an episode reaches that stands here; each may lie on the way."""
         legs = [TrajectoryLeg(0, 10, goal, on_the_way=on_the_way) for goal, on_the_way in goals]
-        return LegLimits(legs, 0, self.session).look(self.session)
+        return LegLimits(legs, 0, self.session).look(self.session).goals
 
 
 def test_places_on_the_way_are_passed_one_by_one() -> None:
@@ -103,7 +104,32 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:
     assert steps_to_truncation(first, second) == longest_episode(10), "the second leg has its time"
     assert steps_to_truncation(first._replace(on_the_way=True), second, begun_on=0) == longest_episode(10)
     assert steps_to_truncation(first, second._replace(mastered=False)) == AFTER_GOAL, "it has episodes of its own"
+    unmastered = first._replace(mastered=False)
+    assert steps_to_truncation(unmastered, second, begun_on=0) == AFTER_GOAL, "its steps go into more such episodes"
     played.session.close()
+
+
+def test_a_trail_holds_the_coarse_tiles_on_the_way_to_a_goal() -> None:
+    there = [TrajectoryMoment(step, ArchiveCell(0, 1, step // 8, 0, (step // 20,)), 0) for step in range(41)]
+    first, second = with_trails(legs_of(there), there)
+    assert [point.step for point in first.trail] == [8, 16]
+    assert [point.step for point in second.trail] == [24, 32, 40]
+    assert second.trail[0].place == (0, 1, 3, 0)
+
+
+def test_an_episode_passes_the_points_of_its_trail_in_their_order() -> None:
+    trail = tuple(TrailPoint(10 * number, (0, 1, number, 0)) for number in range(1, 10))
+    legs = [leg(0, 95)._replace(trail=trail), leg(95, 100)]
+
+    def passed(*columns: int, begin: int = 0) -> list[int]:
+        walked = Trail(legs, 0, begin)
+        return [walked.look(0, (0, 1, column, 0)) for column in columns]
+
+    assert passed(1, 2, 2, 1, 3) == [1, 1, 0, 0, 1], "a point pays once"
+    assert passed(3, 4) == [3, 1], "a corner may be cut"
+    assert passed(LOOK_AHEAD + 1) == [0], "a loop may not"
+    assert passed(4, 5, begin=40) == [0, 1], "what lies before the start is passed"
+    assert Trail(legs, 0, 0).look(1, (0, 1, 1, 0)) == Trail(legs, 0, 0).look(2, (0, 1, 1, 0)) == 0
 
 
 def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
