@@ -20,7 +20,7 @@ import torch
 from cli import errors
 from cli.policy.evaluate import played, summary
 from cli.policy.play import PlayedEpisode, PlayOptions
-from cli.policy.policy_file import EXAMPLE, FEATURES, Floats, policy_from
+from cli.policy.policy_file import EXAMPLE, Floats, policy_from
 from cli.policy.stored_policy import read_policy
 from services.trainer.driver.checkpoint import unpack
 from services.trainer.options.choices import NAMES
@@ -31,6 +31,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
 from shared.game.observation import layout
+from shared.game.observation.versions import FEATURES
 from shared.store.open import open_store
 from tests.unit.cli.test_commands import zelda
 from tests.unit.cli.test_ended_system import ARCHIVE, RUN
