@@ -21,7 +21,6 @@ SPREAD: Final = 50  # points on the whole demonstration after the curriculum has
 MIN_FAILURE: Final = 0.1  # share of failures that a leg counts with at least: no part is forgotten
 FIRST_SUCCESS: Final = 0.5  # of a leg before an epoch said more
 USUAL_EPISODES: Final = 10  # that the success so far weighs as much as
-ARRIVED_SHARE: Final = 0.5  # of episodes at most that begin there: what counts then is the way from the true start
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from services.trainer.domain.backward import (
     ARRIVED_IMITATION,
-    ARRIVED_SHARE,
     FIRST_SUCCESS,
     earliest_mastered,
     leg_at,
@@ -55,8 +54,7 @@ class BackwardCurriculum:
         for point, (state, step) in found.items():
             starts.append(replace(state, length=longest_episode(legs[aims[point]].end - step)))
             paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
-        share = min(config.share, ARRIVED_SHARE) if stage.arrived else config.share
-        starts += [None] * true_starts(len(starts), share)
+        starts += [None] * true_starts(len(starts), config.share)
         left = [0 if stage.arrived else steps for steps in stage.left]
         noted = tuple(leg._replace(mastered=not steps) for leg, steps in zip(legs, left, strict=True))
         return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, noted)
