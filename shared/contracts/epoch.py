@@ -88,8 +88,8 @@ class BackwardStage(Contract):
     success: list[Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=list,
         max_length=10_000,
-        description="for each leg, once all are mastered: the share of episodes that pass it; more of the next epoch's "
-        "episodes begin where fewer do",
+        description="for each leg, once the curriculum has arrived: the share of episodes that pass it; more of the "
+        "next epoch's episodes begin where fewer do",
     )
 
     @property

@@ -18,9 +18,9 @@ MIN_POINTS: Final = 2  # of a leg that is not mastered yet
 ROUNDS: Final = 4  # times that an epoch has the steps to try each of its points; fewer episodes say too little
 KEPT_EVERY: Final = 3  # epochs; a mastered leg has episodes of its own in each third one, so that it is not forgotten
 SPREAD: Final = 50  # points on the whole demonstration after the curriculum has arrived
-MIN_FAILURE: Final = 0.1  # share of failures that a leg counts with at least: no part is forgotten
-FIRST_SUCCESS: Final = 0.5  # of a leg before an epoch said more
-USUAL_EPISODES: Final = 10  # that the success so far weighs as much as
+MIN_FAILURE: Final = 0.1  # a leg that fewer episodes fail counts as if this share did, so that it is not forgotten
+FIRST_SUCCESS: Final = 0.5  # of a leg that no episode has tried yet
+PRIOR_EPISODES: Final = 10  # the success so far counts as much as so many episodes
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
@@ -79,17 +79,18 @@ def spread_points(legs: Sequence[TrajectoryLeg], success: Sequence[float], epoch
     points: set[int] = set()
     for number in range(SPREAD):
         place = (number + epoch * GOLDEN % 1) * bounds[-1] / SPREAD
-        one = min(bisect_right(bounds, place), len(legs)) - 1
-        points.add(legs[one].begin + int((place - bounds[one]) / failure[one]))
+        leg = min(bisect_right(bounds, place), len(legs)) - 1
+        points.add(legs[leg].begin + int((place - bounds[leg]) / failure[leg]))
     return sorted(points)
 
 
 def smoothed_success(success: Sequence[float], outcomes: Mapping[int, Sequence[bool]]) -> list[float]:
     """The share of episodes that pass each leg, after those of an epoch: `outcomes` says by leg which passed it."""
-    return [
-        (USUAL_EPISODES * before + sum(passed)) / (USUAL_EPISODES + len(passed))
-        for before, passed in ((share, outcomes.get(number, ())) for number, share in enumerate(success))
-    ]
+    smoothed = []
+    for leg, before in enumerate(success):
+        passed = outcomes.get(leg, ())
+        smoothed.append((PRIOR_EPISODES * before + sum(passed)) / (PRIOR_EPISODES + len(passed)))
+    return smoothed
 
 
 def true_starts(points: int, share: float) -> int:

@@ -55,8 +55,8 @@ class BackwardCurriculum:
             starts.append(replace(state, length=longest_episode(legs[aims[point]].end - step)))
             paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         starts += [None] * true_starts(len(starts), config.share)
-        left = [0 if stage.arrived else steps for steps in stage.left]
-        noted = tuple(leg._replace(mastered=not steps) for leg, steps in zip(legs, left, strict=True))
+        arrived = stage.arrived
+        noted = tuple(leg._replace(mastered=arrived or not left) for leg, left in zip(legs, stage.left, strict=True))
         return RestartPlan(tuple(starts), paths, known, legs[-1].goal, config.cell, noted)
 
     def next_stage(

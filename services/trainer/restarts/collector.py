@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
-from services.trainer.restarts.leg_limits import NO_PROGRESS, LegLimits, LegProgress
+from services.trainer.restarts.leg_limits import LegLimits, LegProgress
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
 from services.trainer.state_archive.cell_watch import CellWatch, GoalWatch
@@ -74,8 +74,6 @@ class CellCollector:
         self._goals = [GoalWatch(goal) for _ in range(environments)]
         self._legs = legs
         self._limits: dict[int, LegLimits] = {}
-        self._first: list[int | None] = [None] * environments
-        self._passed = [NO_PROGRESS] * environments
         self._tiles = tiles_per_cell
         self._watches = [CellWatch(tiles_per_cell) for _ in range(environments)]
         self._seen: list[set[ArchiveCell]] = [set() for _ in range(environments)]
@@ -88,12 +86,11 @@ class CellCollector:
         """Look at the present state of an environment's game; what it has just passed on the trajectory."""
         if session.episode.number != self._episodes[env]:
             self._begin(env, session)
-        reached = self._limits[env].look(session)
-        self._passed[env] = self._passed[env].plus(reached)
+        passed = self._limits[env].look(session)
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
         if cell is None:
-            return reached
+            return passed
         if cell not in self._seen[env]:
             self._seen[env].add(cell)
             self._visits[cell] += 1
@@ -103,12 +100,11 @@ class CellCollector:
         if best is None or is_better(quality, best):
             self._best[cell] = quality
             self._found[cell] = _collected(session, cell, start, quality)
-        return reached
+        return passed
 
     def reached_goal(self, env: int) -> bool:
         """Whether the present episode of an environment has reached its goal: of the leg it began on, or the last."""
-        leg = self._first[env]
-        return self._goals[env].reached if leg is None else self._limits[env].next_leg > leg
+        return self._goals[env].reached or self._limits[env].passed_first
 
     def next_leg(self, env: int) -> int:
         """The number of the leg that the present episode of an environment is to pass next."""
@@ -116,7 +112,7 @@ class CellCollector:
 
     def passed(self, env: int) -> LegProgress:
         """What the present episode of an environment has passed on the trajectory."""
-        return self._passed[env]
+        return self._limits[env].passed
 
     def drain(self) -> tuple[list[CollectedState], Counter[ArchiveCell]]:
         """What was found since the last call, in the order of finding, and how many episodes saw each cell."""
@@ -129,9 +125,7 @@ class CellCollector:
         self._episodes[env] = session.episode.number
         self._limits[env] = LegLimits(self._legs, start.leg, session, start.steps)
         self._seen[env] = set()
-        self._passed[env] = NO_PROGRESS
-        self._first[env] = start.leg
-        self._goals[env] = GoalWatch(self.goal)
+        self._goals[env] = GoalWatch(self.goal if start.leg is None else None)
         self._watches[env] = CellWatch(self._tiles)
 
 

@@ -39,7 +39,9 @@ class LegLimits:
 
         An episode of a leg that is not mastered ends with that leg's goal: its steps go into more such episodes.
         """
-        self._legs, self._next = legs, first or 0
+        self._legs, self._first, self._next = legs, first, first or 0
+        self.passed = NO_PROGRESS
+        """What the episode has passed so far."""
         self._goes_on = first is None or legs[first].mastered
         self._trail = Trail(legs, self._next, begin)
         self._seen: tuple[RoomKey, tuple[int, int], int, bytes] | None = None
@@ -50,6 +52,11 @@ class LegLimits:
     def next_leg(self) -> int:
         """The number of the leg to do next: all before it are passed."""
         return self._next
+
+    @property
+    def passed_first(self) -> bool:
+        """Whether the episode began on a leg, and has passed it."""
+        return self._first is not None and self._next > self._first
 
     def look(self, session: GameSession) -> LegProgress:
         """What the last step passed; for goals the episode is granted the steps of the next leg.
@@ -69,7 +76,9 @@ class LegLimits:
             self._next = passed
         if self._next > before:
             session.allow(self._steps_from_here())
-        return LegProgress(self._next - before, points)
+        progress = LegProgress(self._next - before, points)
+        self.passed = self.passed.plus(progress)
+        return progress
 
     def _passed(self, cell: ArchiveCell, rupees: int) -> int:
         """The leg to do next. What is achieved, with the money that the rest pays, passes the places on the way to it.

@@ -244,7 +244,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         rewards = np.zeros(self.num_envs)
         if self._collector is not None:
             for env, session in enumerate(sessions):
-                rewards[env] = sum(self._paid(self._collector.look(env, session)).values())
+                if any(passed := self._collector.look(env, session)):
+                    rewards[env] = sum(self._paid(passed).values())
         return rewards
 
     def _paid(self, passed: LegProgress) -> dict[str, float]:

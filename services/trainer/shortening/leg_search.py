@@ -116,5 +116,5 @@ class LegSearch:
         self._best, self._quality = way, found.quality
 
     def _may_improve(self, quality: PathQuality) -> bool:
-        """Whether a way through a state of this quality may be better than the best, if it loses no more hearts."""
+        """Whether a way through a state of this quality may cost less than the best one, if it loses no more hearts."""
         return self._quality is None or quality.cost < self._quality.cost

@@ -12,7 +12,10 @@ SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of
 
 
 def shortened(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
-    """The part without what the goal does not need and what brings too few hearts; None if it leads elsewhere."""
+    """The part without actions that do not help: without them the goal is reached, and the way costs less.
+
+    None if the part does not lead to the goal.
+    """
     best = player.reach(start, part, goal)
     if best is None:
         return None

@@ -76,7 +76,7 @@ def is_better(new: PathQuality, old: PathQuality) -> bool:
 
 
 def is_cheaper(new: PathQuality, old: PathQuality) -> bool:
-    """Whether a path is the better demonstration: clearly fewer steps, where hearts are worth some."""
+    """Whether a path is the better demonstration: it costs clearly less."""
     return new.cost < old.cost - old.steps * (1 - WORTHWHILE)
 
 
@@ -94,13 +94,14 @@ def first_steps(path: tuple[PathPart, ...], steps: int | None) -> tuple[PathPart
 
 
 Better = Callable[[PathQuality, PathQuality], bool]
+"""Whether a path of the first quality should replace one of the second."""
 
 
 class StateArchive:
     """Entries by number, the best entry of each cell, and how often play came through each cell."""
 
     def __init__(self, better: Better = is_better) -> None:
-        """`better` says whether a path into a cell replaces another one."""
+        """`better` decides which of two paths into a cell is kept."""
         self._better = better
         self.entries: list[ArchiveEntry] = []
         self.visits: Counter[ArchiveCell] = Counter()

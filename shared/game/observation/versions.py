@@ -1,6 +1,7 @@
 """The observations of features, by version. Each shows what the one before it shows, and more."""
 
 from collections.abc import Mapping
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final
 
@@ -17,23 +18,14 @@ from shared.game.observation.with_surroundings import Surroundings
 
 Floats = NDArray[np.float32]
 
-_ADDED: Final = (
-    (layout.VERSION, tuple(layout.INDEX)),
-    (with_counters.VERSION, tuple(f"counter_{name}" for name in counters.NAMES)),  # some have the name of a feature
-    (with_surroundings.VERSION, with_surroundings.NAMES),
-    (with_progress.VERSION, with_progress.NAMES),
-)
-
-
-def _names() -> dict[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
-    shown: tuple[str, ...] = ()
-    for version, added in _ADDED:
-        shown = names[version] = (*shown, *added)
-    return names
-
-
-FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(_names())
+_ADDED: Final[Mapping[str, tuple[str, ...]]] = {
+    layout.VERSION: tuple(layout.INDEX),
+    with_counters.VERSION: tuple(f"counter_{name}" for name in counters.NAMES),  # some have the name of a feature
+    with_surroundings.VERSION: with_surroundings.NAMES,
+    with_progress.VERSION: with_progress.NAMES,
+}
+_NAMES: Final = dict(zip(_ADDED, accumulate(_ADDED.values()), strict=True))
+FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(_NAMES)
 """Names of the numbers that a policy sees."""
 _ORDER: Final = list(FEATURES)
 

@@ -1,4 +1,4 @@
-"""Random play in one environment that fills a run's archive, and a store of its trajectories in memory."""
+"""Random play in one environment that fills a run's archive, and a store of its trajectories in memory, with legs."""
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
 from shared.contracts.base import sha256
 from shared.contracts.epoch import ArchiveRef, TrajectoryRef
 from shared.contracts.ids import Digest, RunId
@@ -18,6 +20,11 @@ from shared.store import keys
 RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=1, batch_size=256, epoch_steps=512, frame_skip=12)
 CONFIG = TrainingSessionConfig(RunId("play"), RUN)
 STEPS = 120
+
+
+def leg(begin: int, end: int) -> TrajectoryLeg:
+    """A leg of a trajectory between two of its steps."""
+    return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
 
 
 class ArchivedPlay:

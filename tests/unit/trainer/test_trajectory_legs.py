@@ -10,7 +10,7 @@ from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg
 from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import true_start
-from tests.unit.trainer.archived_play import CONFIG
+from tests.unit.trainer.archived_play import CONFIG, leg
 
 
 def moments(*stays: tuple[int, int, int, int]) -> list[TrajectoryMoment]:
@@ -48,10 +48,6 @@ def test_a_way_in_one_room_is_cut_where_it_finds_money_to_pay() -> None:
 
 def test_a_way_that_comes_back_to_its_beginning_is_not_cut_there() -> None:
     assert ends((10, 1, 0, 0), (100, 2, 0, 0), (50, 1, 0, 0), (1, 1, 1, 0)) == [(160, 1, 0, False)]
-
-
-def leg(begin: int, end: int) -> TrajectoryLeg:
-    return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
 
 
 class Played:
