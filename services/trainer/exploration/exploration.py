@@ -25,6 +25,7 @@ from shared.contracts.learning.restarts import RestartSelection
 from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.games.registry import GameRequest
+from shared.game.observation.counters import LASTING
 
 FIRST_ROLLOUTS: Final = 1
 CELLS_PER_ROLLOUT: Final = 16
@@ -50,7 +51,8 @@ class ExplorationPlan:
     def facts(self) -> dict[str, Any]:
         """The plan as data. The digest of the ROM stands for the game: files lie elsewhere on another machine."""
         unnamed = ("game", "request", *(["reseeds"] if self.reseeds else []))  # as it was before it could be chosen
-        return {name: value for name, value in asdict(self).items() if name not in unnamed}
+        plan = {name: value for name, value in asdict(self).items() if name not in unnamed}
+        return {**plan, "lasting_counters": list(LASTING)}  # cells of another version are not continued
 
     def open_game(self) -> Game:
         """Open the game."""

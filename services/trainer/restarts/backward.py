@@ -25,6 +25,7 @@ from services.trainer.state_archive.goal import TrajectoryLeg, next_goal
 from services.trainer.state_archive.selection import Score
 from shared.contracts.epoch import BackwardStage
 from shared.contracts.learning.restarts import RestartsConfig
+from shared.errors import ContractError
 from shared.game.emulator.start import StartState
 
 
@@ -45,6 +46,11 @@ class BackwardCurriculum:
         NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
         """
         legs, controlled = self._trajectories.outline(stage.trajectory)
+        if len(legs) != len(stage.left):
+            raise ContractError(
+                f"{stage.trajectory.key}: the order knows {len(stage.left)} legs of this trajectory, and this version "
+                f"cuts it into {len(legs)}: the run was begun by another version; start a new one"
+            )
         aims = _aims(legs, stage, config, epoch, epoch_steps)
         steps = {point: start_step(point, legs[aim], controlled) for point, aim in aims.items()}
         chosen = {point: step for point, step in steps.items() if step is not None}

@@ -38,7 +38,7 @@ class LegStart:
 
 
 class Moment(NamedTuple):
-    """Room and pixel of the hero, his money, and the lasting counters when he last had control."""
+    """Room and pixel of the hero, and his money and lasting counters when he last had control."""
 
     group: int
     room: int
@@ -89,7 +89,7 @@ class LegPlayer:
         Lasting counters count when the hero has control: a leg ends where the next one can begin.
         """
         moments = self.play(start, path).moments
-        needed = rupees_needed([moment.rupees for moment in moments])
+        needed = rupees_needed([moment.rupees for moment in moments], [moment.counters for moment in moments])
         found: list[tuple[PathGoal, PathPart]] = []
         begun = 0
         for made, (before, after) in enumerate(pairwise(moments), start=1):
@@ -146,7 +146,7 @@ class LegPlayer:
 
 
 class _Episode:
-    """The running episode of an emulator: its state, and the lasting counters when the hero last had control."""
+    """The running episode of an emulator: its state, and what the hero had when he last had control."""
 
     def __init__(self, game: Game, emulator: Emulator, decoder: Decoder, skip: int, memory: bytes | None) -> None:
         self._emulator, self._decoder, self._skip = emulator, decoder, skip
@@ -156,7 +156,7 @@ class _Episode:
         if memory is not None:
             EpisodeMemory.from_bytes(memory).restore(self._trace, self._counters)
         self._packed, self._lasting = self._counters.packed, lasting(self._counters.values)
-        self.controlled = self._lasting
+        self._controlled = rupees_of(self.state), self._lasting
         self._deaths = self.state.inventory.deaths
 
     @property
@@ -171,13 +171,13 @@ class _Episode:
         if self._counters.packed is not self._packed:
             self._packed, self._lasting = self._counters.packed, lasting(self._counters.values)
         if may_restart(self.state):
-            self.controlled = self._lasting
+            self._controlled = rupees_of(self.state), self._lasting
 
     def at(self, goal: PathGoal) -> bool:
-        return may_restart(self.state) and goal.reached(self.controlled, rupees_of(self.state))
+        return may_restart(self.state) and goal.reached(self._lasting, rupees_of(self.state))
 
     def moment(self) -> Moment:
-        return Moment(*self.state.key, self.state.x, self.state.y, rupees_of(self.state), self.controlled)
+        return Moment(*self.state.key, self.state.x, self.state.y, *self._controlled)
 
     def end(self) -> LegStart:
         memory = EpisodeMemory.of(self._trace, self._counters).to_bytes()

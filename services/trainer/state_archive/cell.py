@@ -27,6 +27,8 @@ class ArchiveCell(NamedTuple):
 def parse_cell(data: Sequence[Any]) -> ArchiveCell:
     """The cell that was written as JSON. Raises ValueError or TypeError for anything else."""
     group, room, column, row, counters = data
+    if len(counters) != len(LASTING):
+        raise ValueError(f"a cell of another version: {len(counters)} lasting counters, not {len(LASTING)}")
     return ArchiveCell(int(group), int(room), int(column), int(row), tuple(map(int, counters)))
 
 

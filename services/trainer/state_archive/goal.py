@@ -59,14 +59,17 @@ def rupees_of(state: GameState) -> int:
     return state.inventory.rupees or 0
 
 
-def rupees_needed(owned: Sequence[int]) -> list[int]:
-    """How much money the rest of a path needs at each of its moments, if it gains and pays what it did there.
+def rupees_needed(owned: Sequence[int], counters: Sequence[tuple[int, ...]]) -> list[int]:
+    """How much money the rest of a path needs at each of its moments, if it gains what it did there.
 
-    Nothing but payments takes money, so that a path may not arrive with less.
+    `owned` and `counters` are money and lasting counters when the hero last had control. Nothing but payments takes
+    money, so that a path may not arrive with less; but one that achieved nothing is not needed.
     """
     needed = [0] * len(owned)
     for place in reversed(range(len(owned) - 1)):
-        needed[place] = max(0, needed[place + 1] + owned[place] - owned[place + 1])
+        change = owned[place] - owned[place + 1]
+        paid = change if change < 0 or counters[place] != counters[place + 1] else 0
+        needed[place] = max(0, needed[place + 1] + paid)
     return needed
 
 

@@ -27,7 +27,7 @@ def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
     the hero enters another room or finds money that the rest of the path pays. Another place in the same room would be
     a goal that is reached without a move.
     """
-    needed = rupees_needed([moment.rupees for moment in moments])
+    needed = rupees_needed([moment.rupees for moment in moments], [moment.cell.counters for moment in moments])
     goals = [ArchiveGoal(moment.cell, rupees) for moment, rupees in zip(moments, needed, strict=True)]
     legs: list[TrajectoryLeg] = []
     for (_, before), (moment, goal) in pairwise(zip(moments, goals, strict=True)):

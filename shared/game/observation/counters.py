@@ -58,10 +58,10 @@ SIZE: Final = len(COUNTERS)
 INDEX: Final = {name: place for place, name in enumerate(NAMES)}
 LASTING: Final = (
     "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
-    "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
+    "solved", "levers", "story", "trades", "dungeons", "essences",
 )  # fmt: skip
 """Counters of events that the game does not undo. Rooms, tiles, texts, enemies and floor buttons are left out, because
-they differ between almost any two paths."""
+they differ between almost any two paths; payments, because what is bought counts by itself, or it is used up."""
 _PACK: Final = Struct(f"<{SIZE}H").pack
 _MOST: Final = np.array([counter.most for counter in COUNTERS], np.float32)
 _SCALE: Final = np.log1p(_MOST)

@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 
 from shared.game.decoding.state import GameState
 from shared.game.observation import with_surroundings
-from shared.game.observation.counters import COUNTERS, INDEX, LASTING, UNKNOWN_COUNT, EpisodeCounters
+from shared.game.observation.counters import COUNTERS, INDEX, UNKNOWN_COUNT, EpisodeCounters
 from shared.game.observation.layout import UNKNOWN
 
 VERSION: Final = "obs/v4"
 MAX_FLAGS: Final = 16  # flags of one counter
 RUPEES: Final = (1, 2, 3, 5, 8, 10, 15, 20, 25, 30, 40, 50, 75, 100, 200, 500)
 """The money from which each flag is 1."""
-_FLAGS: Final = {name: min(COUNTERS[INDEX[name]].most, MAX_FLAGS) for name in LASTING}
+COUNTED: Final = (
+    "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
+    "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
+)  # fmt: skip
+"""The counters that are shown, in the order of their rows: the lasting ones, and payments."""
+_FLAGS: Final = {name: min(COUNTERS[INDEX[name]].most, MAX_FLAGS) for name in COUNTED}
 NAMES: Final = (
     *(f"{name}_from_{count}" for name, flags in _FLAGS.items() for count in range(1, flags + 1)),
     *(f"rupees_from_{rupees}" for rupees in RUPEES),

@@ -37,7 +37,7 @@ from shared.contracts.epoch import BackwardStage, TrajectoryRef
 from shared.contracts.ids import Digest
 from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.run import RunConfig
-from shared.errors import DigestMismatch
+from shared.errors import ContractError, DigestMismatch
 from shared.game.emulator.start import StartState, true_start
 from shared.game.observation.counters import LASTING
 from tests.unit.trainer.archived_play import CONFIG, RUN, ArchivedPlay, TrajectoriesInMemory, leg
@@ -168,6 +168,12 @@ def test_a_leg_moves_back_epoch_by_epoch_to_its_beginning() -> None:
     assert moved.success == [0.75, 0.25]
     assert curriculum.figures["restarts/backward_hardest"] == 0.25
     assert stage.trajectory == STAGE.trajectory
+
+
+def test_a_stage_of_another_version_is_refused() -> None:
+    curriculum = BackwardCurriculum(TwoLegs(Refused(), no_player))
+    with pytest.raises(ContractError, match="knows 3 legs of this trajectory, and this version cuts it into 2"):
+        curriculum.plan(STAGE.model_copy(update={"left": [0, 5, 5]}), BACKWARD, {}, 4, 1_000)
 
 
 def cell(room: int, *counters: int) -> ArchiveCell:

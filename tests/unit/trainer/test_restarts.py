@@ -31,6 +31,7 @@ from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.errors import ContractError, DigestMismatch
 from shared.game.emulator.start import begin_episode, true_start
+from shared.game.observation.counters import LASTING
 from shared.game.recording.segment import unpack_state
 
 RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=2, batch_size=256, epoch_steps=512, frame_skip=12)
@@ -149,6 +150,9 @@ def test_a_damaged_state_is_refused_by_name() -> None:
     for broken in (b"", b"no zip", write_pack(ArchivePack(None, 0, (state,), {}))[:-40]):
         with pytest.raises(ContractError, match=r"demo\.zip is no archive of states"):
             read_pack(broken, "demo.zip")
+    older = replace(state, cell=state.cell._replace(counters=(0,) * (len(LASTING) + 1)))
+    with pytest.raises(ContractError, match=rf"a cell of another version: .*, not {len(LASTING)}"):
+        read_pack(write_pack(ArchivePack(None, 0, (older,), {})), "demo.zip")
 
 
 def test_a_checkpoint_keeps_what_the_epoch_found() -> None:
@@ -158,7 +162,7 @@ def test_a_checkpoint_keeps_what_the_epoch_found() -> None:
 
 
 def a_state(parent: int | None = None) -> CollectedState:
-    cell = ArchiveCell(0, 1, 2, 3, (0,) * 15)
+    cell = ArchiveCell(0, 1, 2, 3, (0,) * len(LASTING))
     state = b"state"
     return CollectedState(
         cell, parent, 7, b"\x01\x02", PathQuality(3, 2), b"\x00" * 40, sha256(state), zlib.compress(state), b"memory"

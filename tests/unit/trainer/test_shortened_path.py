@@ -87,11 +87,13 @@ def decoded(emulator: Emulator, actions: bytes) -> GameState:
     return Decoder(emulator.game.capabilities).begin(emulator.image())
 
 
-def test_a_path_needs_the_money_that_its_rest_pays() -> None:
-    assert rupees_needed([0, 5, 5, 0]) == [0, 5, 5, 0], "found after the first moment, paid before the last"
-    assert rupees_needed([3, 3, 8, 1]) == [2, 2, 7, 0], "what is found on the way need not be brought"
-    assert rupees_needed([0, 9, 9]) == [0, 0, 0], "what is never paid is not needed"
-    assert rupees_needed([]) == []
+def test_a_path_needs_the_money_that_its_achievements_cost() -> None:
+    at_the_end = [(0,), (0,), (0,), (1,)]
+    assert rupees_needed([0, 5, 5, 0], at_the_end) == [0, 5, 5, 0], "found after the first moment, paid for the last"
+    assert rupees_needed([3, 3, 8, 1], at_the_end) == [2, 2, 7, 0], "what is found on the way need not be brought"
+    assert rupees_needed([0, 9, 9], at_the_end[:3]) == [0, 0, 0], "what is never paid is not needed"
+    assert rupees_needed([9, 4, 4, 0], at_the_end) == [4, 4, 4, 0], "the first payment achieved nothing"
+    assert rupees_needed([], []) == []
 
 
 def test_a_goal_is_not_reached_without_the_money_for_the_rest() -> None:

@@ -10,6 +10,7 @@ from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg
 from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import true_start
+from shared.game.observation.counters import LASTING
 from tests.unit.trainer.archived_play import CONFIG, leg
 
 
@@ -31,6 +32,14 @@ def test_a_leg_ends_where_something_lasting_is_achieved() -> None:
     assert ends((30, 1, 0, 0), (30, 2, 0, 0), (30, 2, 1, 0), (5, 2, 2, 0)) == [(60, 2, 0, False), (90, 2, 0, False)]
     assert ends((30, 1, 0, 0)) == []
     assert ends() == []
+
+
+def test_a_payment_alone_is_no_achievement() -> None:
+    """What is bought counts, or it is used up: a path that turns back for a potion achieves nothing by it."""
+    assert "payments" not in LASTING
+    assert ends((30, 1, 0, 9), (30, 1, 0, 2), (1, 1, 1, 2)) == [(60, 1, 0, False)]
+    bought = ends((LEG_STEPS, 1, 0, 9), (LEG_STEPS, 2, 0, 9), (1, 2, 1, 2))
+    assert [rupees for _, _, rupees, _ in bought] == [7, 0], "a payment that achieves something is needed"
 
 
 def test_a_long_way_is_cut_where_it_enters_a_room() -> None:
