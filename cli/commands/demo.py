@@ -42,7 +42,8 @@ CONFIG: Final[dict[str, Any]] = {
     "eval_interval": 1,
     "seed": 1,
     "sampling": {"budget": 60},
-    "restarts": {"explore": 30_000, "share": 0.9, "mode": "backward"},
+    "observation": "obs/v4",  # with achievements as flags it learns the way in fewer epochs
+    "restarts": {"explore": 30_000, "share": 0.9, "mode": "backward", "threshold": 0.5, "trail_reward": 0.3},
     "imitation": {"mode": "sil", "source": "archive", "coefficient": 1.0},
     "ppo": {"curiosity": 0.2},  # exploration has seen the garden: more would lead the policy off its way
 }
