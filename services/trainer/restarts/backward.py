@@ -43,7 +43,8 @@ class BackwardCurriculum:
         """The starts of an epoch at this stage, with the share and distances of the run's configuration.
 
         After the last stage they lie evenly on the trajectory, so that the policy forgets no part of it. Raises
-        NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged.
+        NotFound, DigestMismatch, ContractError or ReplayMismatch, with its name, if the trajectory is damaged, and
+        ContractError if another version cut it into other legs.
         """
         legs, controlled = self._trajectories.outline(stage.trajectory)
         if len(legs) != len(stage.left):

@@ -21,6 +21,8 @@ from shared.game.recording.segment import unpack_state
 ASTRAY: Final = 40  # steps in other rooms than a known way, after which its actions no longer lead anywhere
 Counters = tuple[int, ...]
 """Lasting counters, in the order of state_archive.cell.LASTING."""
+Place = tuple[int, int, int, int, Counters]
+"""Group, room, pixel column and row, and lasting counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,11 @@ class Moment(NamedTuple):
     y: int
     rupees: int
     counters: Counters
+
+    @property
+    def place(self) -> Place:
+        """What makes a later moment a return to this one. Money does not: a way that buys a potion returns, too."""
+        return self.group, self.room, self.x, self.y, self.counters
 
 
 class Arrival(NamedTuple):

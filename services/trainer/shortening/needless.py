@@ -2,14 +2,13 @@
 
 from typing import Final
 
-from services.trainer.shortening.leg_player import Arrival, LegPlayer, LegStart, Moment
+from services.trainer.shortening.leg_player import Arrival, LegPlayer, LegStart, Place
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
 
 MIN_LOOP: Final = 8  # actions
 REMOVED: Final = (32, 16, 8, 4)  # actions that are left out together; a tile takes four steps of four frames
 SAVED_EVERY: Final = 40  # actions; saving a state costs as much as a hundred of them
-_Place = tuple[int, ...]
 
 
 def shortened(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival | None:
@@ -31,7 +30,7 @@ def _without_loops(player: LegPlayer, start: LegStart, seed: int, best: Arrival,
     place, last_of = 0, _last_of(best)
     while place < len(best.actions):
         moments = best.moments
-        last, found = last_of[_known_by(moments[place])], None
+        last, found = last_of[moments[place].place], None
         if last - place >= MIN_LOOP:
             left = PathPart(seed, best.actions[:place] + best.actions[last:])
             found = player.reach(start, left, goal, moments[: place + 1] + moments[last + 1 :])
@@ -42,14 +41,9 @@ def _without_loops(player: LegPlayer, start: LegStart, seed: int, best: Arrival,
     return best
 
 
-def _last_of(arrival: Arrival) -> dict[_Place, int]:
+def _last_of(arrival: Arrival) -> dict[Place, int]:
     """Each place of a way with the number of the last moment there."""
-    return {_known_by(moment): number for number, moment in enumerate(arrival.moments)}
-
-
-def _known_by(moment: Moment) -> _Place:
-    """Room, pixel and lasting counters. Money is left out: a potion that was bought is a way to come back, too."""
-    return moment.group, moment.room, moment.x, moment.y, *moment.counters
+    return {moment.place: number for number, moment in enumerate(arrival.moments)}
 
 
 def _without_chunks(player: LegPlayer, start: LegStart, seed: int, best: Arrival, goal: PathGoal, size: int) -> Arrival:

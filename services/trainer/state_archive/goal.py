@@ -63,7 +63,7 @@ def rupees_needed(owned: Sequence[int], counters: Sequence[tuple[int, ...]]) -> 
     """How much money the rest of a path needs at each of its moments, if it gains what it did there.
 
     `owned` and `counters` are money and lasting counters when the hero last had control. Nothing but payments takes
-    money, so that a path may not arrive with less; but one that achieved nothing is not needed.
+    money. A payment is needed if a counter rose with it; one that achieved nothing may be left out.
     """
     needed = [0] * len(owned)
     for place in reversed(range(len(owned) - 1)):

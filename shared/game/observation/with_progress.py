@@ -24,7 +24,8 @@ COUNTED: Final = (
     "items", "sword_levels", "heart_containers", "chests", "keys_found", "keys_used", "dungeon_items", "doors",
     "solved", "levers", "story", "payments", "trades", "dungeons", "essences",
 )  # fmt: skip
-"""The counters that are shown, in the order of their rows: the lasting ones, and payments."""
+"""The counters that are shown, in the order of their rows. They are written out because a version of the observation
+never changes: counters.LASTING may."""
 _FLAGS: Final = {name: min(COUNTERS[INDEX[name]].most, MAX_FLAGS) for name in COUNTED}
 NAMES: Final = (
     *(f"{name}_from_{count}" for name, flags in _FLAGS.items() for count in range(1, flags + 1)),

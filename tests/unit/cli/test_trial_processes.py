@@ -109,7 +109,8 @@ def test_a_killed_trial_is_reported_with_its_probable_reason(
 
 
 def test_a_closed_terminal_does_not_stop_a_command_under_nohup() -> None:
-    before, ends = signal.signal(signal.SIGHUP, signal.SIG_IGN), signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    on_hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    on_termination = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         with interrupt_on_signals():
             os.kill(os.getpid(), signal.SIGHUP)
@@ -117,5 +118,5 @@ def test_a_closed_terminal_does_not_stop_a_command_under_nohup() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     finally:
-        signal.signal(signal.SIGHUP, before)
-        signal.signal(signal.SIGTERM, ends)
+        signal.signal(signal.SIGHUP, on_hangup)
+        signal.signal(signal.SIGTERM, on_termination)
