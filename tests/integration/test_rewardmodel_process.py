@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from services.rewardmodel.adapters.training_process import WORKER_MODULE
 from shared.bus.open import open_bus
 from shared.bus.provision import provision
 from shared.bus.topology import COORDINATOR_RUNS
@@ -19,6 +20,7 @@ from shared.contracts.envelope import parse
 from shared.contracts.events import RmTrained
 from shared.store import keys
 from shared.store.object_store import local_store
+from tests.child_processes import children_running
 from tests.servers import NatsServer, free_ports
 from tests.unit.rewardmodel.harness import RUN, Harness
 
@@ -51,12 +53,6 @@ async def judged_epoch(nats_server: NatsServer, folder: Path) -> Harness:
         await judge.publish(event)
     await judge.close()
     return world
-
-
-def trainings(service: int) -> list[int]:
-    """Process ids of the service's training processes."""
-    found = [pid for task in Path(f"/proc/{service}/task").iterdir() for pid in (task / "children").read_text().split()]
-    return [int(pid) for pid in found if b"rewardmodel.training" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def runs(pid: int) -> bool:
@@ -113,7 +109,7 @@ async def test_sigterm_during_a_training_kills_it_and_exits_with_code_0(tmp_path
         service = rewardmodel(server, tmp_path / "store", REWARDMODEL__SHUFFLES="10", REWARDMODEL__MEMBERS="20")
         try:
             async with asyncio.timeout(60):
-                while not (children := trainings(service.pid)):  # noqa: ASYNC110 - a process has no event to offer
+                while not (children := children_running(WORKER_MODULE, service.pid)):  # noqa: ASYNC110 - a process has no event to offer
                     await asyncio.sleep(0.02)
             service.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(service.wait, 20) == 0

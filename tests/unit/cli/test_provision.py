@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.stack.local_stack import provision
+from tests.child_processes import children_running
 from tests.unit.cli.test_processes import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
@@ -21,16 +22,10 @@ def nowhere(directory: Path) -> dict[str, str]:
     return {"ZELDA_STORE__URL": "s3://zelda", "ZELDA_STORE__ENDPOINT": "http://127.0.0.1:9", **files}
 
 
-def children(parent: int) -> list[int]:
-    """The children of a process that already run the program."""
-    found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-    return [pid for pid in found if b"shared.store.provision" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
 async def child_of(parent: int) -> int:
     """Wait for the child process that creates the buckets."""
     async with asyncio.timeout(30):
-        while not (found := children(parent)):  # noqa: ASYNC110 - another process has no event to offer
+        while not (found := children_running("shared.store.provision", parent)):  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
     return found[0]
 

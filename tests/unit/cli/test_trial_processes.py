@@ -16,18 +16,13 @@ from cli.errors import CONFLICT, INTERRUPTED, CliError
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.trial_processes import run_trials
+from tests.child_processes import children_running
 from tests.unit.cli.test_processes import alive
 from tests.unit.studies.invented import plan
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
 PLAN = plan(arms=("none",), seeds=(0,))
 OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
-
-
-def trials(parent: int) -> list[int]:
-    """The children of a process that already run a trial."""
-    found = map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-    return [pid for pid in found if b"studies.trial" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def _in_a_terminal() -> None:
@@ -42,7 +37,7 @@ def running_study(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
     study = subprocess.Popen(command, preexec_fn=_in_a_terminal)
     try:
         end = time.monotonic() + 60
-        while not (found := trials(study.pid)):
+        while not (found := children_running("studies.trial", study.pid)):
             assert time.monotonic() < end
             time.sleep(0.02)
         yield study, found[0]

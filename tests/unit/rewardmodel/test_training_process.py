@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +14,7 @@ from services.rewardmodel.errors import TrainingCancelled, TrainingFailed
 from services.rewardmodel.training.pipeline import run_training
 from services.rewardmodel.training.worker import ORPHANED
 from services.rewardmodel.training_protocol import TrainingRequest
+from tests.child_processes import children_running
 from tests.unit.rewardmodel.harness import QUICK, Harness
 
 ENDLESS = QUICK.model_copy(update={"steps": 100_000})
@@ -36,20 +36,10 @@ async def training_request(episodes: int = 6) -> TrainingRequest:
     return kept[0]
 
 
-def children() -> list[int]:
-    """Ids of this process's training processes."""
-    found = []
-    for task in Path("/proc/self/task").iterdir():
-        for pid in (task / "children").read_text().split():
-            if WORKER_MODULE.encode() in (Path("/proc") / pid / "cmdline").read_bytes():
-                found.append(int(pid))
-    return found
-
-
 async def child() -> int:
     """Id of the training process, once it runs its program."""
     async with asyncio.timeout(30):
-        while not (found := children()):  # noqa: ASYNC110 - another process has no event to offer
+        while not (found := children_running(WORKER_MODULE)):  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
     return found[0]
 
@@ -94,7 +84,7 @@ async def test_a_stopping_service_kills_its_child() -> None:
     stopping.set()
     with pytest.raises(TrainingCancelled, match="cancelled"):
         await asyncio.wait_for(training, 5)
-    assert children() == []
+    assert children_running(WORKER_MODULE) == []
 
 
 async def test_a_cancelled_handler_leaves_no_child_process() -> None:
@@ -104,7 +94,7 @@ async def test_a_cancelled_handler_leaves_no_child_process() -> None:
     training.cancel()
     with pytest.raises(asyncio.CancelledError):
         await training
-    assert children() == []
+    assert children_running(WORKER_MODULE) == []
 
 
 async def test_a_child_exits_when_its_parent_is_gone() -> None:
