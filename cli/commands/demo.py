@@ -43,7 +43,7 @@ CONFIG: Final[dict[str, Any]] = {
     "seed": 1,
     "sampling": {"budget": 60},
     "observation": "obs/v4",  # with achievements as flags it learns the way in fewer epochs
-    "restarts": {"explore": 30_000, "share": 0.9, "mode": "backward", "threshold": 0.5, "trail_reward": 0.3},
+    "restarts": {"explore": 30_000, "share": 0.9, "mode": "backward"},
     "imitation": {"mode": "sil", "source": "archive", "coefficient": 1.0},
     "ppo": {"curiosity": 0.2},  # exploration has seen the garden: more would lead the policy off its way
 }

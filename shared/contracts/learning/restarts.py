@@ -38,7 +38,7 @@ class RestartsConfig(Contract):
     stride: int = Field(25, ge=1, le=10_000, description="`backward`: mean steps between two starts on the trajectory")
     window: int = Field(8, ge=1, le=50, description="`backward`: starts that an epoch tries")
     threshold: float = Field(
-        0.6,
+        0.5,
         gt=0,
         le=1,
         description="`backward`: starts move back past one when this share of its episodes reaches the goal",
@@ -47,7 +47,7 @@ class RestartsConfig(Contract):
         1.0, ge=0, le=100, description="`backward`: reward for each goal of the trajectory that an episode reaches"
     )
     trail_reward: float = Field(
-        0.1,
+        0.3,
         ge=0,
         le=100,
         description="`backward`: reward for each coarse tile of the trajectory that an episode passes; 0: none",
