@@ -81,6 +81,7 @@ class StudyPlan(BaseModel):
     run: StoredRunConfig
     pooling: Pooling = Field("gain", description="what a label rates: the mean of a segment, or its gain")
     labels: LabelSettings = LabelSettings()
+    explored: str | None = Field(None, description="folder of explored paths that trials begin with, and add to")
 
     def save_or_extend(self, folder: Path) -> Self:
         """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""
@@ -101,7 +102,8 @@ class StudyPlan(BaseModel):
         arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))
         seeds = tuple(dict.fromkeys((*saved.seeds, *self.seeds)))
         labels = saved.labels.joined(self.labels)
-        both = saved.model_copy(update={"arms": arms, "seeds": seeds, "labels": labels})
+        update = {"arms": arms, "seeds": seeds, "labels": labels, "explored": self.explored}
+        both = saved.model_copy(update=update)
         if both != saved:
             both._write(file)
         return self

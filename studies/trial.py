@@ -44,6 +44,7 @@ from shared.telemetry.logging import setup_logging
 from studies.arms import ARMS, Arm
 from studies.asked_models import asked_models
 from studies.curves import LABEL_ACCURACY, SUGGESTIONS
+from studies.explored.folder import ExploredPathFolder
 from studies.judged_env import JudgedEnv
 from studies.judges.bank import Bank
 from studies.labels.bank_model import BankRewardModel
@@ -165,6 +166,7 @@ class TrialRunner:
             session,
             evaluation,
             evaluation_limit=whole_episode,
+            explored_paths=None if plan.explored is None else ExploredPathFolder(Path(plan.explored)),
         )
 
     def run_epochs(self) -> list[dict[str, float]]:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from cli.console import print_json, print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
+from cli.output_paths import require_directory
 from cli.run_arguments import parse_fields, run_config
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
@@ -39,9 +40,7 @@ DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_stu
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
     world: Annotated[str, typer.Argument(help="Bramble world, or several with commas", metavar="WORLD")] = "garden",
-    seeds: Annotated[
-        str, typer.Option(help="seeds per arm: 5 is 0 to 4, 100:110 is 100 to 109; a claim needs 10")
-    ] = "5",
+    seeds: Annotated[str, typer.Option(help="per arm: 5 is 0 to 4, 100:110 is 100 to 109; a claim needs 10")] = "5",
     arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = DEFAULT_ARMS,
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
     epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,
@@ -61,8 +60,10 @@ def study(
         float, typer.Option(min=0.5, max=1, help="accuracy on the bank to which rules-noisy is degraded")
     ] = 0.80,
     planner: Annotated[
-        Path | None,
-        typer.Option(help="planner file with the models that advise `guided`; default: a rules server"),
+        Path | None, typer.Option(help="planner file with the models that advise `guided`; default: a rules server")
+    ] = None,
+    explored: Annotated[
+        Path | None, typer.Option(help="folder of explored paths: a trial begins with its own, or adds it")
     ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", help="a field of the runs, e.g. -s ppo.discount=0.998")
@@ -70,8 +71,7 @@ def study(
     jobs: Annotated[int, typer.Option(min=0, help="number of concurrent trials; 0: one per core")] = 0,
     out: Annotated[Path | None, typer.Option(help="folder of the study; default: runs/study-WORLD")] = None,
     results: Annotated[
-        Path | None,
-        typer.Option(help="results file; trials that it has are skipped; default: result.json in the folder"),
+        Path | None, typer.Option(help="results file, whose trials are skipped; default: result.json in the folder")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="compare the finished trials without training")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
@@ -90,8 +90,8 @@ def study(
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }
             plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
-            labelled = read_labels(with_advisers(plan, planner), labels, noisy_accuracy)
-            _run_trials(folder, file, labelled, jobs or usable_cores())
+            plan = _with_paths(with_advisers(plan, planner), explored)
+            _run_trials(folder, file, read_labels(plan, labels, noisy_accuracy), jobs or usable_cores())
         _show(folder, file, as_json)
     except ValidationError as error:
         raise CliError(USAGE, f"This study is not possible: {first_problem(error)}.") from error
@@ -135,6 +135,14 @@ def study_plan(
             "pooling": pooling,
         }
     )
+
+
+def _with_paths(plan: StudyPlan, explored: Path | None) -> StudyPlan:
+    """The plan with its folder of explored paths; CliError if it is a file."""
+    if explored is None:
+        return plan
+    require_directory(explored)
+    return plan.model_copy(update={"explored": str(explored)})
 
 
 def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:

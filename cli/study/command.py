@@ -25,6 +25,7 @@ def command(plan: StudyPlan) -> str:
             f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}",
             f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}",
             *_labels(plan.labels),
+            *([] if plan.explored is None else [f"--explored {plan.explored}"]),
             *_pairs(config),
         ]
     )

@@ -17,6 +17,7 @@ from services.trainer.driver.session import TrainingSession
 from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.backward import imitation_weight
 from services.trainer.restarts.epoch_restarts import EpochRestarts, stage_of
+from services.trainer.restarts.explored_path import ExploredPaths
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.rl.epoch_plan import EpochPlan
@@ -41,13 +42,19 @@ class EpochRunner:
         evaluation: Evaluation,
         clock: Callable[[], float] = time.monotonic,
         evaluation_limit: Callable[[int, int], int] = step_limit,
+        explored_paths: ExploredPaths | None = None,
     ) -> None:
-        """`evaluation_limit` gives the longest evaluation episode from the lengths of an episode and an epoch."""
+        """`evaluation_limit` gives the longest evaluation episode from the lengths of an episode and an epoch.
+
+        `explored_paths` keeps the paths of first explorations for other runs.
+        """
         self.driver_store, self.heartbeat, self.session, self.evaluation = driver_store, heartbeat, session, evaluation
         self.last_checkpoint: str | None = None
         self._trajectories = ArchiveTrajectories(driver_store, lambda: TrajectoryPlayer(session.config.environment()))
         self._restarts = EpochRestarts(driver_store, self._trajectories)
-        self._exploration = FirstExploration(driver_store, heartbeat, self._restarts, session.config)
+        self._exploration = FirstExploration(
+            driver_store, heartbeat, self._restarts, session.config, paths=explored_paths
+        )
         self._clock, self._evaluation_limit = clock, evaluation_limit
 
     def close(self) -> None:

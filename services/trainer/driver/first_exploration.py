@@ -2,7 +2,7 @@
 
 The path that achieved most is shortened and begins the run's archive of states: the first epoch is trained as if its
 order had pinned that archive. Seed and settings decide the exploration, so that a repeated one finds the same. Its
-database is stored at intervals, and another driver continues it.
+database is stored at intervals, and another driver continues it. A path that is kept elsewhere is not searched again.
 """
 
 import base64
@@ -20,12 +20,18 @@ from services.trainer.exploration.exploration import Exploration, ExplorationPla
 from services.trainer.exploration.rollout import RolloutPlan, compress_state
 from services.trainer.exploration.workers import RolloutWorkers
 from services.trainer.restarts.epoch_restarts import EpochRestarts
-from services.trainer.restarts.explored_path import pack_of_path
+from services.trainer.restarts.explored_path import (
+    ExploredPath,
+    ExploredPaths,
+    NoPaths,
+    check_path,
+    pack_of_path,
+)
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.shortening.leg_player import LegStart
 from services.trainer.shortening.legs import PathLegs
 from services.trainer.state_archive.archive import PathPart, in_one_episode
-from services.trainer.state_archive.goal import next_goal
+from services.trainer.state_archive.goal import achieved_in, next_goal
 from shared.contracts.epoch import EpochStart, ExploredArchive
 from shared.errors import Permanent
 from shared.game.emulator.start import true_start
@@ -51,9 +57,11 @@ class FirstExploration:
         restarts: EpochRestarts,
         config: TrainingSessionConfig,
         clock: Callable[[], float] = time.monotonic,
+        paths: ExploredPaths | None = None,
     ) -> None:
+        """`paths` keeps what is found for other runs; None: nothing is kept."""
         self._driver_store, self._heartbeat, self._restarts = driver_store, heartbeat, restarts
-        self._config, self._clock = config, clock
+        self._config, self._clock, self._paths = config, clock, paths or NoPaths()
 
     def complete(self, order: EpochStart) -> EpochStart | None:
         """The order of a first epoch with the archive that exploration found; any other order as it is.
@@ -70,32 +78,54 @@ class FirstExploration:
     def _explore(self, order: EpochStart) -> ExploredArchive | None:
         plan = exploration_plan(self._config)
         game = plan.open_game()
-        start = true_start(game).state
-        file = self._continued({**plan.facts(), "rom": game.digest})
-        try:
-            exploration = Exploration(plan, start, file)
-            with RolloutWorkers(usable_cores(), plan) as workers:
-                self._play(exploration, file, workers)
-                path = self._best_path(exploration, start, file, workers)
-            shortening_s = float(file.fact(SHORTENING_S) or 0)
-        finally:
-            file.close()
-        if path is None:
+        facts = {**plan.facts(), "rom": game.digest}
+        exploration = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING}
+        kept = self._paths.find(exploration)
+        found = kept or self._search(plan, true_start(game).state, self._continued(facts), exploration)
+        if found is None:
             return None
-        pack = pack_of_path(self._config.environment(), path, order.config.restarts.cell)
+        pack = pack_of_path(self._config.environment(), found.path, order.config.restarts.cell)
+        check_path(found, pack)
+        if kept is None:
+            self._paths.keep(found)
         archive, demonstrations = self._restarts.begin(order, pack)
         explored = ExploredArchive(
             run=order.run,
-            steps=exploration.progress.steps,
-            seconds=exploration.progress.wall_s + shortening_s,
-            cells=len(exploration.archive),
-            path_steps=len(path.actions),
+            steps=found.steps,
+            seconds=found.seconds,
+            cells=found.cells,
+            path_steps=len(found.actions),
             archive=archive,
             demonstrations=demonstrations,
             created=datetime.now(UTC),
         )
         log.info("explored", steps=explored.steps, cells=explored.cells, path_steps=explored.path_steps)
         return self._driver_store.commit_explored(explored)
+
+    def _search(
+        self, plan: ExplorationPlan, start: bytes, file: ArchiveFile, facts: dict[str, Any]
+    ) -> ExploredPath | None:
+        """Explore and shorten; None if there was a reason to exit."""
+        try:
+            exploration = Exploration(plan, start, file)
+            with RolloutWorkers(usable_cores(), plan) as workers:
+                self._play(exploration, file, workers)
+                path = self._best_path(exploration, start, file, workers)
+            seconds = exploration.progress.wall_s + float(file.fact(SHORTENING_S) or 0)
+        finally:
+            file.close()
+        if path is None:
+            return None
+        best = next_goal(exploration.archive, None, None)
+        return ExploredPath(
+            exploration=facts,
+            steps=exploration.progress.steps,
+            seconds=seconds,
+            cells=len(exploration.archive),
+            achieved=0 if best is None else achieved_in(best.cell),
+            seed=path.seed,
+            actions=base64.urlsafe_b64encode(path.actions),
+        )
 
     def _continued(self, facts: Mapping[str, Any]) -> ArchiveFile:
         """The exploration's database: what an earlier driver stored, or a new one. `facts` are those of the plan."""
@@ -151,10 +181,11 @@ class FirstExploration:
         known = None if noted is None else PathPart(noted[0], base64.b64decode(noted[1]))
         path: PathPart | None = known
         began = self._clock() - float(file.fact(SHORTENING_S) or 0)
-        for number, path in enumerate(legs.shorten(workers, known), start=1):
+        goal, goals = 0, len(legs.goals)
+        for goal, path in enumerate(legs.shorten(workers, known), start=1):
             if path is None:
                 break
-            self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * number / len(legs.goals))
+            self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * goal / goals)
             file.set_fact(SHORTENING_S, self._clock() - began)
             if path != known:
                 file.set_fact(SHORTENED, [path.seed, base64.b64encode(path.actions).decode()])
@@ -162,7 +193,7 @@ class FirstExploration:
             if self._exits:
                 return None
         if path is None or len(path.actions) >= len(explored.actions) or not legs.leads(path):
-            log.warning("path not shortened", steps=len(explored.actions))
+            log.warning("path not shortened", steps=len(explored.actions), last_goal_searched=goal, goals=goals)
             return explored
         return path
 

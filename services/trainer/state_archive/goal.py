@@ -7,6 +7,7 @@ from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import Score
 from shared.game.decoding.state import GameState
+from shared.game.observation.counters import UNKNOWN_COUNT
 
 
 class ArchiveGoal(NamedTuple):
@@ -92,5 +93,10 @@ def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -
 
 
 def achieved(entry: ArchiveEntry) -> float:
-    """The sum of an entry's lasting counters."""
-    return float(sum(entry.cell.counters))
+    """What the path to an entry achieved, as a score."""
+    return float(achieved_in(entry.cell))
+
+
+def achieved_in(cell: ArchiveCell) -> int:
+    """The sum of a cell's lasting counters, without those that the game lacks."""
+    return sum(count for count in cell.counters if count != UNKNOWN_COUNT)

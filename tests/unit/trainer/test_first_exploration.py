@@ -1,7 +1,9 @@
 """A run with `restarts.explore` begins with an exploration: its best path is the first pack of the run's archive."""
 
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -10,7 +12,9 @@ from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.first_exploration import FirstExploration
 from services.trainer.driver.heartbeat import HeartbeatThread
+from services.trainer.exploration.exploration import Exploration
 from services.trainer.restarts.epoch_restarts import EpochRestarts
+from services.trainer.restarts.explored_path import ExploredPath, ExploredPaths
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
@@ -18,6 +22,7 @@ from services.trainer.rl.session_config import TrainingSessionConfig
 from shared.contracts.epoch import EpochStart
 from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.run import RunConfig
+from shared.errors import ContractError
 from shared.store import keys
 from shared.store.object_store import local_store
 from tests.unit.trainer.run_fixtures import NOW, RUN
@@ -33,13 +38,13 @@ CONFIG = SMALL.model_copy(update={"restarts": BACKWARD, "frame_skip": 4})
 class Driven:
     """What a driver has when its first order comes. `store` outlives it."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, paths: ExploredPaths | None = None) -> None:
         training = TrainingSessionConfig(RUN, CONFIG)
         self.driver_store = DriverStore(BlockingStore(local_store(store)), RUN, "d1")
         self.heartbeat = HeartbeatThread(self.driver_store, None)
         self.trajectories = ArchiveTrajectories(self.driver_store, lambda: TrajectoryPlayer(training.environment()))
         self.restarts = EpochRestarts(self.driver_store, self.trajectories)
-        self.exploration = FirstExploration(self.driver_store, self.heartbeat, self.restarts, training)
+        self.exploration = FirstExploration(self.driver_store, self.heartbeat, self.restarts, training, paths=paths)
 
 
 def ordered(epoch: int = 0) -> EpochStart:
@@ -115,6 +120,54 @@ def test_a_damaged_database_of_an_exploration_is_explored_again(completed: Epoch
     driven = Driven(tmp_path)
     driven.driver_store.store.put(keys.exploration(RUN, ended=False), b"damaged")
     assert driven.exploration.complete(ordered()) == completed
+
+
+class PathsInMemory:
+    """Explored paths, as a study's folder keeps them."""
+
+    def __init__(self) -> None:
+        self.kept: list[ExploredPath] = []
+
+    def find(self, exploration: Mapping[str, Any]) -> ExploredPath | None:
+        return next((one for one in self.kept if one.exploration == exploration), None)
+
+    def keep(self, found: ExploredPath) -> None:
+        self.kept.append(found)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> ExploredPath:
+    """The path that a run found and kept for others."""
+    paths = PathsInMemory()
+    assert Driven(tmp_path_factory.mktemp("first"), paths).exploration.complete(ordered()) is not None
+    (found,) = paths.kept
+    return found
+
+
+def test_a_kept_path_is_not_searched_again(
+    completed: EpochStart, kept: ExploredPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explore(*_: object) -> None:
+        raise AssertionError("explored again")
+
+    monkeypatch.setattr(Exploration, "run", explore)
+    paths = PathsInMemory()
+    paths.keep(kept)
+    driven = Driven(tmp_path, paths)
+    assert driven.exploration.complete(ordered()) == completed
+    explored = driven.driver_store.read_explored()
+    assert explored is not None
+    assert (explored.steps, explored.cells, explored.seconds) == (kept.steps, kept.cells, kept.seconds)
+    assert explored.steps >= STEPS, "the steps of the exploration count, though another run made them"
+    assert paths.kept == [kept]
+
+
+def test_a_kept_path_that_achieves_less_is_refused(kept: ExploredPath, tmp_path: Path) -> None:
+    paths = PathsInMemory()
+    paths.keep(kept.model_copy(update={"actions": kept.actions[:10]}))
+    with pytest.raises(ContractError, match=rf"the kept path of 10 steps achieved {kept.achieved} when it was found"):
+        Driven(tmp_path, paths).exploration.complete(ordered())
+    assert Driven(tmp_path).driver_store.read_explored() is None
 
 
 @pytest.mark.parametrize(
