@@ -1,12 +1,12 @@
 """A folder of explored paths: one JSON file for each exploration, which another study or machine reads."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from services.trainer.restarts.explored_path import ExploredPath
+from shared.contracts.base import sha256
 from shared.errors import ContractError
 from studies.whole_file import write_whole
 
@@ -35,7 +35,6 @@ class ExploredPathFolder:
         write_whole(self._file(found.exploration), found.model_dump_json(indent=1) + "\n")
 
     def _file(self, exploration: Mapping[str, Any]) -> Path:
-        canonical = json.dumps(exploration, sort_keys=True, default=list)
-        digest = hashlib.sha256(canonical.encode()).hexdigest()[:DIGITS]
+        digest = sha256(json.dumps(exploration, sort_keys=True).encode())[:DIGITS]
         world = str(exploration["world"]).replace(":", "-")
         return self._folder / f"{world}-{exploration['seed']}-{digest}.json"

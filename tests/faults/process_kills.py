@@ -11,6 +11,7 @@ from typing import Final
 
 from cli.stack.port_owner import family
 from cli.stack.services import SERVICES
+from tests.child_processes import command_of
 from tests.faults.injection import KILL_INTERVAL_S, Injection
 from tests.faults.live_system import LiveSystem
 
@@ -124,12 +125,12 @@ async def _child(ring: LiveSystem, role: str) -> int | None:
 
 def _find_child(ring: LiveSystem, role: str) -> int | None:
     service, module = CHILDREN[role]
-    return next((pid for pid in _descendants(ring, service) if module in _command(pid)), None)
+    return next((pid for pid in _descendants(ring, service) if module in command_of(pid)), None)
 
 
 def _find_program(ring: LiveSystem, name: str) -> int | None:
     """The process of the driver's Ray with this program."""
-    return next((pid for pid in _descendants(ring, "trainer") if Path(_command(pid)[0]).name == name), None)
+    return next((pid for pid in _descendants(ring, "trainer") if Path(command_of(pid)[0]).name == name), None)
 
 
 def _descendants(ring: LiveSystem, service: str) -> Iterable[int]:
@@ -145,14 +146,6 @@ def _kill_child(round_: Injection, role: str, pid: int) -> bool:
         return False
     round_.hit("kill", role)
     return True
-
-
-def _command(pid: int) -> list[str]:
-    """The program and the arguments of a process; empty texts if it has ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-    except OSError:
-        return [""]
 
 
 def kill_process(round_: Injection, name: str) -> bool:

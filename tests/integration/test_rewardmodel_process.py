@@ -20,7 +20,7 @@ from shared.contracts.envelope import parse
 from shared.contracts.events import RmTrained
 from shared.store import keys
 from shared.store.object_store import local_store
-from tests.child_processes import children_running
+from tests.child_processes import descendants_running
 from tests.servers import NatsServer, free_ports
 from tests.unit.rewardmodel.harness import RUN, Harness
 
@@ -109,7 +109,7 @@ async def test_sigterm_during_a_training_kills_it_and_exits_with_code_0(tmp_path
         service = rewardmodel(server, tmp_path / "store", REWARDMODEL__SHUFFLES="10", REWARDMODEL__MEMBERS="20")
         try:
             async with asyncio.timeout(60):
-                while not (children := children_running(WORKER_MODULE, service.pid)):  # noqa: ASYNC110 - a process has no event to offer
+                while not (children := descendants_running(WORKER_MODULE, service.pid)):  # noqa: ASYNC110 - no event
                     await asyncio.sleep(0.02)
             service.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(service.wait, 20) == 0

@@ -30,7 +30,7 @@ from services.trainer.restarts.explored_path import (
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.shortening.leg_player import LegStart
 from services.trainer.shortening.legs import PathLegs
-from services.trainer.state_archive.archive import PathPart, in_one_episode
+from services.trainer.state_archive.archive import ArchiveEntry, PathPart, in_one_episode
 from services.trainer.state_archive.goal import achieved_in, next_goal
 from shared.contracts.epoch import EpochStart, ExploredArchive
 from shared.errors import Permanent
@@ -79,9 +79,9 @@ class FirstExploration:
         plan = exploration_plan(self._config)
         game = plan.open_game()
         facts = {**plan.facts(), "rom": game.digest}
-        exploration = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING}
-        kept = self._paths.find(exploration)
-        found = kept or self._search(plan, true_start(game).state, self._continued(facts), exploration)
+        decided_by = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING}
+        kept = self._paths.find(decided_by)
+        found = kept or self._search(plan, true_start(game).state, self._continued(facts), decided_by)
         if found is None:
             return None
         pack = pack_of_path(self._config.environment(), found.path, order.config.restarts.cell)
@@ -103,22 +103,22 @@ class FirstExploration:
         return self._driver_store.commit_explored(explored)
 
     def _search(
-        self, plan: ExplorationPlan, start: bytes, file: ArchiveFile, facts: dict[str, Any]
+        self, plan: ExplorationPlan, start: bytes, file: ArchiveFile, decided_by: dict[str, Any]
     ) -> ExploredPath | None:
         """Explore and shorten; None if there was a reason to exit."""
         try:
             exploration = Exploration(plan, start, file)
             with RolloutWorkers(usable_cores(), plan) as workers:
                 self._play(exploration, file, workers)
-                path = self._best_path(exploration, start, file, workers)
+                best = next_goal(exploration.archive, None, None)
+                path = self._best_path(exploration, best, start, file, workers)
             seconds = exploration.progress.wall_s + float(file.fact(SHORTENING_S) or 0)
         finally:
             file.close()
         if path is None:
             return None
-        best = next_goal(exploration.archive, None, None)
         return ExploredPath(
-            exploration=facts,
+            exploration=decided_by,
             steps=exploration.progress.steps,
             seconds=seconds,
             cells=len(exploration.archive),
@@ -157,12 +157,16 @@ class FirstExploration:
         return self._heartbeat.exit_reason is not None
 
     def _best_path(
-        self, exploration: Exploration, start: bytes, file: ArchiveFile, workers: RolloutWorkers
+        self,
+        exploration: Exploration,
+        best: ArchiveEntry | None,
+        start: bytes,
+        file: ArchiveFile,
+        workers: RolloutWorkers,
     ) -> PathPart | None:
-        """The path to the cell that achieved most, shortened; milestones decide nothing. None if it was cut short."""
+        """The path to `best`, which achieved most (milestones decide nothing), shortened. None if it was cut short."""
         if exploration.progress.steps < self._config.run.restarts.explore:
             return None
-        best = next_goal(exploration.archive, None, None)
         if best is None:
             return PathPart(0, b"")
         explored = in_one_episode(exploration.archive.trajectory(best))

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from cli.stack.local_stack import provision
-from tests.child_processes import children_running
+from tests.child_processes import descendant_running
 from tests.unit.cli.test_processes import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
+PROGRAM = "shared.store.provision"  # creates the buckets
 
 
 def nowhere(directory: Path) -> dict[str, str]:
@@ -22,17 +23,9 @@ def nowhere(directory: Path) -> dict[str, str]:
     return {"ZELDA_STORE__URL": "s3://zelda", "ZELDA_STORE__ENDPOINT": "http://127.0.0.1:9", **files}
 
 
-async def child_of(parent: int) -> int:
-    """Wait for the child process that creates the buckets."""
-    async with asyncio.timeout(30):
-        while not (found := children_running("shared.store.provision", parent)):  # noqa: ASYNC110 - another process has no event to offer
-            await asyncio.sleep(0.02)
-    return found[0]
-
-
 async def test_ctrl_c_does_not_reach_it_and_cancellation_stops_it(tmp_path: Path) -> None:
     making = asyncio.create_task(provision("store", nowhere(tmp_path)))
-    child = await child_of(os.getpid())
+    child = await descendant_running(PROGRAM)
     assert os.getpgid(child) == child  # a terminal sends ctrl-C to our group
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -52,7 +45,7 @@ asyncio.run(provision("store", nowhere(Path(sys.argv[1]))))
 
 async def test_it_stops_when_the_command_is_killed(tmp_path: Path) -> None:
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, str(tmp_path))
-    child = await child_of(parent.pid)
+    child = await descendant_running(PROGRAM, parent.pid)
     parent.kill()
     await parent.wait()
     async with asyncio.timeout(10):

@@ -16,7 +16,7 @@ from cli.errors import CONFLICT, INTERRUPTED, CliError
 from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.trial_processes import run_trials
-from tests.child_processes import children_running
+from tests.child_processes import descendants_running
 from tests.unit.cli.test_processes import alive
 from tests.unit.studies.invented import plan
 
@@ -37,7 +37,7 @@ def running_study(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int
     study = subprocess.Popen(command, preexec_fn=_in_a_terminal)
     try:
         end = time.monotonic() + 60
-        while not (found := children_running("studies.trial", study.pid)):
+        while not (found := descendants_running("studies.trial", study.pid)):
             assert time.monotonic() < end
             time.sleep(0.02)
         yield study, found[0]

@@ -14,7 +14,7 @@ from services.rewardmodel.errors import TrainingCancelled, TrainingFailed
 from services.rewardmodel.training.pipeline import run_training
 from services.rewardmodel.training.worker import ORPHANED
 from services.rewardmodel.training_protocol import TrainingRequest
-from tests.child_processes import children_running
+from tests.child_processes import descendant_running, descendants_running
 from tests.unit.rewardmodel.harness import QUICK, Harness
 
 ENDLESS = QUICK.model_copy(update={"steps": 100_000})
@@ -34,14 +34,6 @@ async def training_request(episodes: int = 6) -> TrainingRequest:
     with pytest.raises(TrainingCancelled):
         await world.service().epoch_finished(finished)
     return kept[0]
-
-
-async def child() -> int:
-    """Id of the training process, once it runs its program."""
-    async with asyncio.timeout(30):
-        while not (found := children_running(WORKER_MODULE)):  # noqa: ASYNC110 - another process has no event to offer
-            await asyncio.sleep(0.02)
-    return found[0]
 
 
 async def test_a_child_process_gives_the_same_model_and_report() -> None:
@@ -64,7 +56,7 @@ async def test_a_child_process_continues_the_previous_model() -> None:
 async def test_the_error_of_a_killed_child_names_the_probable_cause() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
-    os.kill(await child(), signal.SIGKILL)
+    os.kill(await descendant_running(WORKER_MODULE), signal.SIGKILL)
     with pytest.raises(TrainingFailed, match=r"was killed \(signal 9\), probably for its memory: raise the service"):
         await asyncio.wait_for(training, 20)
 
@@ -80,21 +72,21 @@ async def test_a_stopping_service_kills_its_child() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     stopping = asyncio.Event()
     training = asyncio.create_task(train_in_subprocess(wanted, stopping.is_set))
-    await child()
+    await descendant_running(WORKER_MODULE)
     stopping.set()
     with pytest.raises(TrainingCancelled, match="cancelled"):
         await asyncio.wait_for(training, 5)
-    assert children_running(WORKER_MODULE) == []
+    assert descendants_running(WORKER_MODULE) == []
 
 
 async def test_a_cancelled_handler_leaves_no_child_process() -> None:
     wanted = (await training_request()).model_copy(update={"group": ENDLESS})
     training = asyncio.create_task(train_in_subprocess(wanted, lambda: False))
-    await child()
+    await descendant_running(WORKER_MODULE)
     training.cancel()
     with pytest.raises(asyncio.CancelledError):
         await training
-    assert children_running(WORKER_MODULE) == []
+    assert descendants_running(WORKER_MODULE) == []
 
 
 async def test_a_child_exits_when_its_parent_is_gone() -> None:
