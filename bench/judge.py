@@ -1,8 +1,9 @@
 """Measures how well one judge process uses its models, and what votes cost: `python bench/judge.py [--json FILE]`.
 
 Starts the rules judge as a separate process with 200 ms latency and 32 slots, and feeds one judge process (memory bus,
-directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`, and, below the
-target, `limited_by`: CPU of a process, other load, the concurrency limit, or too few calls in flight.
+directory store) with real segments of Bramble's garden. Keys: `ceiling_share`, `prompt_token_ratio`,
+`beside_dead_route_ratio` (1.10 at most), and, below the target, `limited_by`: CPU of a process, other load, the
+concurrency limit, or too few calls in flight.
 """
 
 import argparse
@@ -10,9 +11,11 @@ import asyncio
 import dataclasses
 import json
 import socket
+import statistics
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +82,11 @@ async def _measure() -> dict[str, Any]:
     server = await asyncio.create_subprocess_exec(*command, *options)
     try:
         await _wait_for_server()
-        return {**await _throughput(archives, server.pid), **await _prompt_tokens(archives)}
+        return {
+            **await _throughput(archives, server.pid),
+            **await _prompt_tokens(archives),
+            **await _beside_dead_route(archives[0]),
+        }
     finally:
         server.terminate()
         await server.wait()
@@ -133,9 +140,7 @@ async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
     route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"), ROUTES)
     together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
-        recording = read_archive(raw)
-        facts = compute_facts(recording.manifest.game, recording.manifest.frame_skip, recording.states, {})
-        judge_input = JudgeInput(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
+        judge_input = _judge_input(number, raw)
         for spec in _judges().judges:
             body = (await build_prompt(spec, judge_input, None)).body
             together += (await route.complete(CompletionRequest(body, 3, number, RUN))).prompt_tokens or 0
@@ -158,6 +163,51 @@ async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
         "prompt_picture_bytes": pictures,
         "shared_prefix_share": round(shared / whole, 4),
     }
+
+
+def _judge_input(number: int, raw: bytes) -> JudgeInput:
+    recording = read_archive(raw)
+    facts = compute_facts(recording.manifest.game, recording.manifest.frame_skip, recording.states, {})
+    return JudgeInput(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
+
+
+async def _beside_dead_route(raw: bytes) -> dict[str, Any]:
+    """Measure the median time of a call beside a route whose server is silent, over the time without that route."""
+
+    async def read_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            await reader.read()  # until the client closes the connection
+
+    body = (await build_prompt(_judges().judges[0], _judge_input(0, raw), None)).body
+    silent = await asyncio.start_server(read_on, "127.0.0.1", 0)
+    async with silent:
+        url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}/v1"
+        healthy = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"), ROUTES)
+        dead = RouteClient("dead", RouteSpec(url=url, total_timeout_s=0.5), ROUTES)
+
+        async def ask_dead_route() -> None:
+            while True:
+                calls = (dead.complete(CompletionRequest(body, 1, seed, RUN)) for seed in range(20))
+                await asyncio.gather(*calls, return_exceptions=True)
+                await asyncio.sleep(0.01)
+
+        alone = await _median_call_s(healthy, body)
+        asking = asyncio.create_task(ask_dead_route())
+        beside = await _median_call_s(healthy, body)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await healthy.close()
+        await dead.close()
+    return {"beside_dead_route_ratio": round(beside / alone, 4)}
+
+
+async def _median_call_s(route: RouteClient, body: dict[str, Any]) -> float:
+    taken = []
+    for seed in range(40):
+        begun = time.monotonic()
+        await route.complete(CompletionRequest(body, 1, seed, RUN))
+        taken.append(time.monotonic() - begun)
+    return statistics.median(taken)
 
 
 async def _publish(store: Store, bus: MemoryBus, archives: list[bytes], segments: int) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 import pytest
@@ -38,13 +39,30 @@ from tests.unit.judge.bad_servers import (
     silence,
 )
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
+from tests.unit.shared.loop import until_equal
 
 TOTAL_S = 2.0
+SLOTS = 8
 
 
-def spec(url: str, **fields: object) -> RouteSpec:
-    values = {"total_timeout_s": TOTAL_S, "connect_timeout_s": 0.5, "wait_s": 2.0, **fields}
-    return RouteSpec.model_validate({"url": url, **values})
+class Connect(Protocol):
+    """Makes a client of one address; fields of its RouteSpec replace those of this file."""
+
+    def __call__(self, name: str, url: str, *, use_direct: bool = False, **fields: object) -> RouteClient: ...
+
+
+@pytest.fixture
+async def connect() -> AsyncIterator[Connect]:
+    opened = []
+
+    def route(name: str, url: str, *, use_direct: bool = False, **fields: object) -> RouteClient:
+        values = {"url": url, "total_timeout_s": TOTAL_S, "connect_timeout_s": 0.5, "wait_s": 2.0, **fields}
+        opened.append(RouteClient(name, RouteSpec.model_validate(values), ROUTES, use_direct=use_direct))
+        return opened[-1]
+
+    yield route
+    for one in opened:
+        await one.close()
 
 
 async def ask(route: RouteClient, seed: int = 0) -> Completion:
@@ -86,62 +104,59 @@ def unreachable() -> Iterator[str]:
         (always(307, b"", location="http://127.0.0.1:1/v1/chat/completions"), 1, 0.5),
     ],
 )
-async def test_every_outage_ends_in_time_with_at_most_two_attempts(reply: Reply, attempts: int, within: float) -> None:
+async def test_every_outage_ends_in_time_with_at_most_two_attempts(
+    connect: Connect, reply: Reply, attempts: int, within: float
+) -> None:
     async with serving(reply) as server:
-        route = RouteClient("bad", spec(server.url), ROUTES)
+        route = connect("bad", server.url)
         begun = time.monotonic()
         with pytest.raises(RouteUnavailable):
             await ask(route)
         assert time.monotonic() - begun < within
         assert server.requests == attempts
-        await route.close()
 
 
-async def test_refused_and_unreachable_addresses_end_in_time() -> None:
+async def test_refused_and_unreachable_addresses_end_in_time(connect: Connect) -> None:
     with unreachable() as hole:
         for url in (refusing_url(), hole):
-            route = RouteClient("bad", spec(url), ROUTES)
+            route = connect("bad", url)
             begun = time.monotonic()
             with pytest.raises(RouteUnavailable):
                 await ask(route)
             assert time.monotonic() - begun < TOTAL_S + 1
-            await route.close()
 
 
-async def test_second_attempt_succeeds_after_one_error() -> None:
+async def test_second_attempt_succeeds_after_one_error(connect: Connect) -> None:
     async with serving(in_turn(always(500, b""), always(200))) as server:
-        route = RouteClient("shaky", spec(server.url), ROUTES)
+        route = connect("shaky", server.url)
         answer = await ask(route)
         assert len(answer.choices) == 3
         assert server.requests == 2
-        await route.close()
 
 
-async def test_retry_after_holds_for_this_call_and_all_others_of_the_route() -> None:
+async def test_retry_after_holds_for_this_call_and_all_others_of_the_route(connect: Connect) -> None:
     async with serving(in_turn(always(429, b"", retry_after="1"), always(200))) as server:
-        route = RouteClient("busy", spec(server.url, total_timeout_s=5), ROUTES)
+        route = connect("busy", server.url, total_timeout_s=5)
         begun = time.monotonic()
         first = asyncio.create_task(ask(route))
         await asyncio.sleep(0.2)
         await asyncio.gather(first, ask(route, 1), ask(route, 2))
         assert time.monotonic() - begun >= 1.0
         assert server.requests == 4
-        await route.close()
 
 
-async def test_refused_request_is_not_repeated() -> None:
+async def test_refused_request_is_not_repeated(connect: Connect) -> None:
     body = b'{"error": {"message": "maximum context length is 4096 tokens"}}'
     async with serving(always(400, body)) as server:
-        route = RouteClient("strict", spec(server.url), ROUTES)
+        route = connect("strict", server.url)
         with pytest.raises(RequestRefused, match="maximum context length"):
             await ask(route)
         assert server.requests == 1
-        await route.close()
 
 
-async def test_breaker_opens_after_ten_failures_and_closes_after_one_success() -> None:
+async def test_breaker_opens_after_ten_failures_and_closes_after_one_success(connect: Connect) -> None:
     async with serving(always(500, b"")) as server:
-        route = RouteClient("down", spec(server.url, breaker_open_s=1), ROUTES)
+        route = connect("down", server.url, breaker_open_s=1)
         for _ in range(5):
             with pytest.raises(RouteUnavailable):
                 await ask(route)
@@ -160,10 +175,9 @@ async def test_breaker_opens_after_ten_failures_and_closes_after_one_success() -
         await ask(route)
         await asyncio.gather(*(ask(route, seed) for seed in range(5)))
         assert route.breaker.state(time.monotonic()) == "closed"
-        await route.close()
 
 
-async def test_calls_in_flight_never_exceed_the_limit() -> None:
+async def test_calls_in_flight_never_exceed_the_limit(connect: Connect) -> None:
     now = most = 0
 
     async def count(server: object, writer: asyncio.StreamWriter) -> None:
@@ -175,19 +189,18 @@ async def test_calls_in_flight_never_exceed_the_limit() -> None:
         writer.write(response(200, GOOD))
 
     async with serving(count) as server:
-        route = RouteClient("small", spec(server.url, max_concurrent=4, wait_s=20, total_timeout_s=20), ROUTES)
+        route = connect("small", server.url, max_concurrent=4, wait_s=20, total_timeout_s=20)
         await asyncio.gather(*(ask(route, seed) for seed in range(60)))
         assert most == 4
-        await route.close()
 
 
-async def test_busy_route_is_waited_for_while_it_answers() -> None:
+async def test_busy_route_is_waited_for_while_it_answers(connect: Connect) -> None:
     async def slowly(server: object, writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.15)
         writer.write(response(200, GOOD))
 
     async with serving(slowly) as server:
-        route = RouteClient("slow", spec(server.url, max_concurrent=1, wait_s=0.4), ROUTES)
+        route = connect("slow", server.url, max_concurrent=1, wait_s=0.4)
         begun = time.monotonic()
         await asyncio.gather(*(ask(route, seed) for seed in range(10)))
         assert time.monotonic() - begun > 1.4, "the last one queued for longer than wait_s"
@@ -198,10 +211,9 @@ async def test_busy_route_is_waited_for_while_it_answers() -> None:
             await ask(route)
         with pytest.raises(RouteUnavailable, match="no answer within 2 s"):
             await queued
-        await route.close()
 
 
-async def test_token_is_read_again_and_headers_have_both_spellings(tmp_path: Path) -> None:
+async def test_token_is_read_again_and_headers_have_both_spellings(connect: Connect, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("first\n")
     seen: list[httpx.Headers] = []
@@ -210,7 +222,7 @@ async def test_token_is_read_again_and_headers_have_both_spellings(tmp_path: Pat
         seen.append(request.headers)
         return httpx.Response(200, content=GOOD)
 
-    route = RouteClient("gateway", spec("http://gateway.test/v1", token_file=str(token), objective="judges"), ROUTES)
+    route = connect("gateway", "http://gateway.test/v1", token_file=str(token), objective="judges")
     route.clients.transport = httpx.MockTransport(answer)
     await ask(route)
     token.write_text("second\n")
@@ -221,10 +233,9 @@ async def test_token_is_read_again_and_headers_have_both_spellings(tmp_path: Pat
     token.unlink()
     with pytest.raises(RouteUnavailable, match="token file"):
         await ask(route)
-    await route.close()
 
 
-async def test_route_uses_direct_url_if_configured() -> None:
+async def test_route_uses_direct_url_if_configured(connect: Connect) -> None:
     urls: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -232,15 +243,9 @@ async def test_route_uses_direct_url_if_configured() -> None:
         return httpx.Response(200, content=GOOD)
 
     for use_direct in (False, True):
-        route = RouteClient(
-            "r",
-            spec("https://gateway.test/ns/m/v1", direct_url="https://m.test:8000/v1"),
-            ROUTES,
-            use_direct=use_direct,
-        )
+        route = connect("r", "https://gateway.test/ns/m/v1", use_direct=use_direct, direct_url="https://m.test:8000/v1")
         route.clients.transport = httpx.MockTransport(answer)
         await ask(route)
-        await route.close()
     assert urls == ["https://gateway.test/ns/m/v1/chat/completions", "https://m.test:8000/v1/chat/completions"]
 
 
@@ -274,35 +279,23 @@ async def test_server_failing_half_of_the_time_loses_and_doubles_nothing() -> No
     await runtime.close()
 
 
-async def test_dead_route_does_not_slow_the_others() -> None:
-    async def soon(server: object, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.05)
+async def test_dead_route_does_not_slow_the_others(connect: Connect) -> None:
+    together = asyncio.Barrier(SLOTS)
+
+    async def once_all_slots_are_in_use(server: object, writer: asyncio.StreamWriter) -> None:
+        await together.wait()
         writer.write(response(200))
 
-    async def seconds_of(route: RouteClient) -> float:
-        taken = []
-        for seed in range(40):
-            begun = time.monotonic()
-            await ask(route, seed)
-            taken.append(time.monotonic() - begun)
-        return sorted(taken)[len(taken) // 2]
-
-    async with serving(soon) as good, serving(silence) as bad:
+    async with serving(once_all_slots_are_in_use) as good, serving(silence) as bad:
         healthy, dead = (
-            RouteClient("healthy", spec(good.url), ROUTES),
-            RouteClient("dead", spec(bad.url, total_timeout_s=0.5), ROUTES),
+            connect(name, server.url, max_concurrent=SLOTS, total_timeout_s=60, wait_s=60)
+            for name, server in (("healthy", good), ("dead", bad))
         )
-        alone = await seconds_of(healthy)
-
-        async def hammer() -> None:
-            while True:
-                await asyncio.gather(*(ask(dead, seed) for seed in range(20)), return_exceptions=True)
-                await asyncio.sleep(0.01)
-
-        hammering = asyncio.create_task(hammer())
-        beside = await seconds_of(healthy)
-        hammering.cancel()
-        await asyncio.gather(hammering, return_exceptions=True)
-        assert beside < alone * 1.10
-        await healthy.close()
-        await dead.close()
+        unanswered = [asyncio.create_task(ask(dead, seed)) for seed in range(20)]
+        await until_equal(lambda: bad.requests, SLOTS)
+        await asyncio.gather(*(ask(healthy, seed) for seed in range(5 * SLOTS)))
+        assert (dead.in_flight, dead.queued) == (SLOTS, 20 - SLOTS), "the dead route is as busy as before"
+        assert (healthy.in_flight, healthy.queued) == (0, 0)
+        for one in unanswered:
+            one.cancel()
+        await asyncio.gather(*unanswered, return_exceptions=True)
