@@ -98,6 +98,14 @@ class BackwardStage(Contract):
         return sum(self.left) <= ARRIVED_LEFT * self.trajectory.steps
 
 
+class PassesRef(Contract):
+    """What the episodes of one epoch saw and did on the legs of the demonstration that they passed."""
+
+    passes: int = Field(ge=1, description="how many there are")
+    key: Key
+    digest: Digest
+
+
 class ArchiveDemonstrations(Contract):
     """What an epoch learns from the state archive. The order pins it, so a repeated epoch learns the same."""
 
@@ -105,6 +113,12 @@ class ArchiveDemonstrations(Contract):
         default_factory=list, max_length=100, description="trajectories that the policy imitates"
     )
     backward: BackwardStage | None = Field(None, description="the backward curriculum; None: it has no goal")
+    passes: list[PassesRef] = Field(
+        default_factory=list,
+        max_length=10,
+        description="once the curriculum has arrived: the policy's own passes of its legs in the last epochs, which "
+        "it imitates",
+    )
 
 
 class ExploredArchive(Contract):

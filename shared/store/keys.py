@@ -15,8 +15,7 @@ from shared.errors import Permanent
 EPISODES = "episodes"
 MODELS = "models"
 BUCKETS = (EPISODES, MODELS)
-PROBE = f"{MODELS}/probe"
-"""Overwritten by each check that the store accepts writes; nothing reads it."""
+PROBE = f"{MODELS}/probe"  # overwritten by each check that the store accepts writes; nothing reads it
 
 RUBRIC = "default"
 """The rubric version whose scores a running system reads. `zelda judge` writes others."""
@@ -258,6 +257,11 @@ def exploration(run: RunId, *, ended: bool) -> str:
 def trajectory(run: RunId, entry: int, digest: str) -> str:
     """A trajectory of the run's archive of states; the content has this SHA-256."""
     return f"{run_prefix(run)}archive/trajectory_{entry}_{digest[:16]}.zip"
+
+
+def leg_passes(run: RunId, epoch: int, digest: str) -> str:
+    """What the episodes of an epoch saw and did on the legs that they passed; the content has this SHA-256."""
+    return f"{run_prefix(run)}archive/epoch_{epoch}_passes_{digest[:16]}"
 
 
 def archive_coverage(run: RunId, epoch: int) -> str:

@@ -22,6 +22,7 @@ MIN_FAILURE: Final = 0.1  # a leg that fewer episodes fail counts as if this sha
 FIRST_SUCCESS: Final = 0.5  # of a leg that no episode has tried yet
 PRIOR_EPISODES: Final = 10  # the success so far counts as much as so many episodes
 ARRIVED_IMITATION: Final = 0.1  # of the weight of imitation: a policy that only repeats cannot correct itself
+OWN_IMITATION: Final = 0.3  # of it, once half of what is imitated are the policy's own passes: they hold corrections
 GOLDEN: Final = (5**0.5 - 1) / 2  # its multiples fill the unit interval evenly
 MIN_EPISODES: Final = 3  # from one start; fewer say too little about it
 OPENING: Final = 12
@@ -74,7 +75,7 @@ def spread_points(legs: Sequence[TrajectoryLeg], success: Sequence[float], epoch
     `success` is the share of episodes that pass each leg; with equal shares the points lie evenly. They are shifted
     from epoch to epoch.
     """
-    failure = [max(MIN_FAILURE, 1 - passed) for passed in success]
+    failure = failures(success)
     bounds = [0.0, *accumulate(share * (leg.end - leg.begin) for share, leg in zip(failure, legs, strict=True))]
     points: set[int] = set()
     for number in range(SPREAD):
@@ -82,6 +83,11 @@ def spread_points(legs: Sequence[TrajectoryLeg], success: Sequence[float], epoch
         leg = min(bisect_right(bounds, place), len(legs)) - 1
         points.add(legs[leg].begin + int((place - bounds[leg]) / failure[leg]))
     return sorted(points)
+
+
+def failures(success: Sequence[float]) -> list[float]:
+    """How much each leg counts in what is played and imitated: by the share of the episodes that fail it."""
+    return [max(MIN_FAILURE, 1 - passed) for passed in success]
 
 
 def smoothed_success(success: Sequence[float], outcomes: Mapping[int, Sequence[bool]]) -> list[float]:

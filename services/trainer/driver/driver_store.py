@@ -21,6 +21,7 @@ from shared.contracts.epoch import (
     EpochStart,
     ExploredArchive,
     ImitatedSegment,
+    PassesRef,
     RewardModelRef,
     SavedState,
     SegmentRef,
@@ -148,6 +149,17 @@ class DriverStore:
         """Store a trajectory. Its digest is part of the key, so a repeated epoch writes the same object."""
         digest = Digest(sha256(data))
         reference = TrajectoryRef(entry=entry, steps=steps, key=keys.trajectory(self.run, entry, digest), digest=digest)
+        self.retry(lambda: self.store.put(reference.key, data))
+        return reference
+
+    def read_passes(self, reference: PassesRef) -> bytes:
+        """The policy's own passes of an epoch, checked against their digest."""
+        return self._get(reference.key, reference.digest)
+
+    def save_passes(self, data: bytes, epoch: int, passes: int) -> PassesRef:
+        """Store an epoch's passes of legs. Their digest is part of the key, as a trajectory's is."""
+        digest = Digest(sha256(data))
+        reference = PassesRef(passes=passes, key=keys.leg_passes(self.run, epoch, digest), digest=digest)
         self.retry(lambda: self.store.put(reference.key, data))
         return reference
 

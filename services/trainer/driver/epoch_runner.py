@@ -16,7 +16,7 @@ from services.trainer.driver.saved_starts import saved_starts
 from services.trainer.driver.session import TrainingSession
 from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.backward import imitation_weight
-from services.trainer.restarts.epoch_restarts import EpochRestarts, stage_of
+from services.trainer.restarts.epoch_restarts import EpochRestarts
 from services.trainer.restarts.explored_path import ExploredPaths
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
@@ -90,8 +90,9 @@ class EpochRunner:
                 log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
-        demonstrations = read_demonstrations(order, self.driver_store.read_segment, self._trajectories.rows)
-        session.imitate(demonstrations, imitation_weight(stage_of(order)))
+        store = self.driver_store
+        demonstrations = read_demonstrations(order, store.read_segment, self._trajectories.rows, store.read_passes)
+        session.imitate(demonstrations, imitation_weight(order.demonstrations))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config
         self.heartbeat.update(
@@ -166,7 +167,7 @@ class EpochRunner:
         took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
         archive = self._restarts.finish(order, session.states, session.visits)
-        demonstrations = self._restarts.demonstrate(order, session.summaries)
+        demonstrations = self._restarts.demonstrate(order, session.summaries, session.passes)
         failpoint("driver.before_finished")
         if self.heartbeat.exit_reason == "deleted":
             return

@@ -27,6 +27,7 @@ from services.trainer.driver.checkpoint import (
 from services.trainer.imitation.demonstrations import Demonstrations
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.leg_passes import LegPass, newest, pack_passes, unpack_passes
 from services.trainer.restarts.pack import pack_states, pack_visits, unpack_states, unpack_visits
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes
@@ -72,6 +73,7 @@ class TrainingSession:
         self.dropped = 0
         self.states: list[CollectedState] = []
         self.visits: Counter[ArchiveCell] = Counter()
+        self.passes: list[LegPass] = []
         self._idle_s = 0.0
         self._counters: dict[str, int] = {}
         self._resumed: dict[str, Any] | None = None
@@ -102,6 +104,7 @@ class TrainingSession:
         self.dropped = within.get("dropped", 0)
         self.states = unpack_states(within.get("archive_states", []))
         self.visits = unpack_visits(within.get("archive_visits", []))
+        self.passes = unpack_passes(within.get("leg_passes", ""))
         self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
         self._resumed, self.segments = None, {}
         begin_epoch(self.algorithm, plan(self._counters))
@@ -142,6 +145,7 @@ class TrainingSession:
             self.dropped += result.dropped
             self.states += result.states
             self.visits.update(result.visits)
+            self.passes = newest([*self.passes, *result.passes])
         self._counters |= next_episodes(results)
 
     def save(self) -> bytes:
@@ -163,6 +167,7 @@ class TrainingSession:
             "dropped": self.dropped,
             "archive_states": pack_states(self.states),
             "archive_visits": pack_visits(self.visits),
+            "leg_passes": pack_passes(self.passes),
             "figures": self.figures,
             "streams": self.learner.builder.streams.state(),
             "random": random_state(),

@@ -1,5 +1,9 @@
-"""Turns what an order imitates into rows for the learner: judged segments, and trajectories of the state archive."""
+"""Turns what an order imitates into rows for the learner.
 
+They come from judged segments, from trajectories of the state archive, and from the policy's own passes of their legs.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
+from services.trainer.restarts.leg_passes import read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
-from shared.contracts.epoch import EpochStart, ImitatedSegment, TrajectoryRef
+from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
 from shared.game.recording.segment import Segment, read_segment
 
 
@@ -49,12 +55,13 @@ def read_demonstrations(
     order: EpochStart,
     read: Callable[[ImitatedSegment], bytes],
     play: Callable[[Sequence[TrajectoryRef]], list[TrajectoryRows]],
+    read_own: Callable[[PassesRef], bytes],
 ) -> Demonstrations | None:
-    """What the order imitates; None for nothing. `read` and `play` raise with the name of an object that is damaged.
+    """What the order imitates; None for nothing. The functions raise with the name of an object that is damaged.
 
     Raises ContractError for a segment that was recorded without the run's observation.
     """
-    found = (_judged(order, read), _archived(order, play))
+    found = (_judged(order, read), _archived(order, play), _own(order, read_own))
     return Demonstrations.joined([part for part in found if part is not None])
 
 
@@ -89,6 +96,19 @@ def _archived(
             if weight > 0
         ]
     )
+
+
+def _own(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:
+    """The policy's own passes of legs: those of a leg together count by the share of the episodes that fail it."""
+    if order.demonstrations is None or order.demonstrations.backward is None:
+        return None
+    stage = order.demonstrations.backward
+    failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
+    passes = [one for kept in order.demonstrations.passes for one in read_passes(read(kept), kept.key)]
+    steps = Counter[int]()
+    for one in passes:
+        steps[one.leg] += len(one.actions)
+    return _rows([_Weighted(one.observations, one.actions, failed[one.leg] / steps[one.leg]) for one in passes])
 
 
 def _rows(parts: list[_Weighted]) -> Demonstrations | None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from services.trainer.domain.backward import (
     ARRIVED_IMITATION,
     FIRST_SUCCESS,
+    OWN_IMITATION,
     earliest_mastered,
     leg_at,
     longest_episode,
@@ -23,7 +24,7 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import point_of
 from services.trainer.state_archive.goal import TrajectoryLeg, next_goal
 from services.trainer.state_archive.selection import Score
-from shared.contracts.epoch import BackwardStage
+from shared.contracts.epoch import ArchiveDemonstrations, BackwardStage
 from shared.contracts.learning.restarts import RestartsConfig
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
@@ -117,9 +118,11 @@ class BackwardCurriculum:
         return stage.model_copy(update={"left": left, "success": success})
 
 
-def imitation_weight(stage: BackwardStage | None) -> float:
-    """How much the demonstration is imitated: less once the curriculum has arrived, so that rewards decide."""
-    return ARRIVED_IMITATION if stage is not None and stage.arrived else 1.0
+def imitation_weight(demonstrations: ArchiveDemonstrations | None) -> float:
+    """How much is imitated: less once the curriculum has arrived, so that rewards decide."""
+    if demonstrations is None or demonstrations.backward is None or not demonstrations.backward.arrived:
+        return 1.0
+    return OWN_IMITATION if demonstrations.passes else ARRIVED_IMITATION
 
 
 def outcomes_by_point(summaries: Iterable[EpisodeSummary]) -> dict[int, list[bool]]:

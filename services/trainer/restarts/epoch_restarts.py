@@ -1,13 +1,14 @@
 """The restarts of a run, epoch by epoch: from the order's archive to a plan, from what was found to a new pack."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.leg_passes import LegPass, write_passes
 from services.trainer.restarts.pack import ArchivePack, write_pack
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive, score_by
@@ -15,11 +16,19 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.coverage import archived_rooms
 from services.trainer.state_archive.selection import Score
-from shared.contracts.epoch import ArchiveDemonstrations, ArchiveRef, BackwardStage, EpochStart, TrajectoryRef
+from shared.contracts.epoch import (
+    ArchiveDemonstrations,
+    ArchiveRef,
+    BackwardStage,
+    EpochStart,
+    PassesRef,
+    TrajectoryRef,
+)
 from shared.contracts.progress import ArchiveCoverage
 from shared.game.observation import counters
 from shared.rewardnet import view_of
 
+PASSES_KEPT: Final = 3  # epochs whose passes are imitated; a policy has outgrown older ones
 log = structlog.get_logger(__name__)
 
 
@@ -32,6 +41,10 @@ class PackStore(Protocol):
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         """Store a pack."""
+        ...
+
+    def save_passes(self, data: bytes, epoch: int, passes: int) -> PassesRef:
+        """Store the passes of an epoch."""
         ...
 
     def save_coverage(self, coverage: ArchiveCoverage) -> None:
@@ -87,14 +100,22 @@ class EpochRestarts:
         log.info("archive stored", epoch=order.epoch, new=len(pack.states), cells=len(self._archive.archive))
         return reference
 
-    def demonstrate(self, order: EpochStart, summaries: Sequence[EpisodeSummary]) -> ArchiveDemonstrations | None:
-        """Choose what the next epoch learns from the archive after this one, which played these episodes."""
+    def demonstrate(
+        self, order: EpochStart, summaries: Sequence[EpisodeSummary], passes: Sequence[LegPass] = ()
+    ) -> ArchiveDemonstrations | None:
+        """Choose what the next epoch learns from the archive after this one, which played these episodes.
+
+        `passes` are what they saw and did on the legs that they passed.
+        """
         stage = None
         if order.config.restarts.backward:
             restarts = order.config.restarts
             stage = self._backward.next_stage(stage_of(order), restarts, summaries, self._archive, self._score)
         imitated = self._imitated(order, stage)
-        return ArchiveDemonstrations(imitated=imitated, backward=stage) if imitated or stage is not None else None
+        if not imitated and stage is None:
+            return None
+        own = self._passes(order, stage, passes) if imitated and stage is not None and stage.arrived else []
+        return ArchiveDemonstrations(imitated=imitated, backward=stage, passes=own)
 
     def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
         """What the next epoch imitates: the curriculum's trajectory, or drawn ones."""
@@ -106,6 +127,14 @@ class EpochRestarts:
         seed, selection = (config.seed, order.epoch), config.restarts.selection
         entries = self._archive.choose(seed, config.imitation.trajectories, selection, self._score)
         return self._trajectories.save(self._archive, entries)
+
+    def _passes(self, order: EpochStart, stage: BackwardStage, passes: Sequence[LegPass]) -> list[PassesRef]:
+        """The policy's own passes of the last epochs on this stage's trajectory, with those of this epoch."""
+        before = order.demonstrations
+        if before is None or before.backward is None or before.backward.trajectory != stage.trajectory:
+            return []
+        new = [self._store.save_passes(write_passes(passes), order.epoch, len(passes))] if passes else []
+        return [*before.passes, *new][-PASSES_KEPT:]
 
     def figures(self) -> dict[str, float]:
         """How far the archive reaches and where the backward curriculum stands, as metrics of an epoch."""

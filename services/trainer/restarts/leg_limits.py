@@ -9,9 +9,10 @@ from typing import Final, NamedTuple
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
+from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import Trail
-from services.trainer.state_archive.cell import ArchiveCell, cell_of, coarse_tile
-from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rupees_of
+from services.trainer.state_archive.cell import cell_of, coarse_tile
+from services.trainer.state_archive.goal import TrajectoryLeg, rupees_of
 from shared.game.decoding.state import RoomKey
 
 AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
@@ -39,11 +40,11 @@ class LegLimits:
 
         An episode of a leg that is not mastered ends with that leg's goal: its steps go into more such episodes.
         """
-        self._legs, self._first, self._next = legs, first, first or 0
+        self._legs, self._first, self._legs_passed = legs, first, PassedLegs(legs, first or 0)
         self.passed = NO_PROGRESS
         """What the episode has passed so far."""
         self._goes_on = first is None or legs[first].mastered
-        self._trail = Trail(legs, self._next, begin)
+        self._trail = Trail(legs, self.next_leg, begin)
         self._seen: tuple[RoomKey, tuple[int, int], int, bytes] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
@@ -51,54 +52,36 @@ class LegLimits:
     @property
     def next_leg(self) -> int:
         """The number of the leg to do next: all before it are passed."""
-        return self._next
+        return self._legs_passed.next_leg
 
     @property
     def passed_first(self) -> bool:
         """Whether the episode began on a leg, and has passed it."""
-        return self._first is not None and self._next > self._first
+        return self._first is not None and self.next_leg > self._first
 
     def look(self, session: GameSession) -> LegProgress:
         """What the last step passed; for goals the episode is granted the steps of the next leg.
 
         On the same coarse tile, with the same money and counters, a look costs a comparison.
         """
-        if self._next >= len(self._legs):
+        if self.next_leg >= len(self._legs):
             return NO_PROGRESS
         state, rupees = session.state, rupees_of(session.state)
         seen = state.key, coarse_tile(state.x, state.y), rupees, session.counters.packed
         if seen == self._seen:
             return NO_PROGRESS
-        self._seen, before = seen, self._next
+        self._seen = seen
         cell = cell_of(state, session.counters.values)
-        points = self._trail.look(self._next, (cell.group, cell.room, cell.column, cell.row))
-        while (passed := self._passed(cell, rupees)) > self._next:
-            self._next = passed
-        if self._next > before:
+        points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row))
+        goals = self._legs_passed.enter(cell, rupees)
+        if goals:
             session.allow(self._steps_from_here())
-        progress = LegProgress(self._next - before, points)
+        progress = LegProgress(goals, points)
         self.passed = self.passed.plus(progress)
         return progress
 
-    def _passed(self, cell: ArchiveCell, rupees: int) -> int:
-        """The leg to do next. What is achieved, with the money that the rest pays, passes the places on the way to it.
-
-        These are passed one by one.
-        """
-        passed = self._next
-        for number, leg in enumerate(self._legs[self._next :], start=self._next + 1):
-            if leg.on_the_way:
-                continue
-            if not achieves(cell.counters, leg.goal.cell.counters):
-                break
-            if rupees >= leg.goal.rupees:
-                passed = number
-        if passed == self._next < len(self._legs) and self._legs[passed].goal.reached_in(cell, rupees):
-            passed += 1
-        return passed
-
     def _steps_from_here(self) -> int:
-        if self._next == len(self._legs):
+        if self.next_leg == len(self._legs):
             return longest_episode(0)
-        leg = self._legs[self._next]
+        leg = self._legs[self.next_leg]
         return longest_episode(leg.end - leg.begin) if self._goes_on and leg.mastered else AFTER_GOAL

@@ -16,7 +16,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
-from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rupees_of
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rises, rupees_of
 from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
@@ -110,7 +110,8 @@ class TrajectoryPlayer:
         legs = legs_of(moments)
         begin = legs[-1].end if legs else 0
         if begin < trajectory.steps:
-            legs.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell)))
+            gains = rises(legs[-1].goal.cell.counters, trajectory.cell.counters) if legs else ()
+            legs.append(TrajectoryLeg(begin, trajectory.steps, ArchiveGoal(trajectory.cell), gains=gains))
         return TrajectoryOutline(with_trails(legs, moments), [moment.step for moment in moments])
 
     def close(self) -> None:

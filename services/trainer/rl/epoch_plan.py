@@ -10,6 +10,7 @@ from typing import Protocol
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.restarts.collector import CollectedState
+from services.trainer.restarts.leg_passes import LegPass
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.state_archive.cell import ArchiveCell
 from shared.contracts.epoch import SegmentRef
@@ -88,6 +89,8 @@ class RolloutResult:
     """First or better paths into archive cells, in the order of finding."""
     visits: Mapping[ArchiveCell, int] = field(default_factory=dict)
     """Episodes that saw each archive cell."""
+    passes: list[LegPass] = field(default_factory=list)
+    """What episodes saw and did on the legs that they passed."""
 
 
 class EpochVectorEnv(Protocol):

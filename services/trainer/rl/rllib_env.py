@@ -5,6 +5,7 @@ segments carry the epoch's number; the emulators, which are slow to start, are r
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -35,6 +36,7 @@ from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.restarts.collector import CellCollector
 from services.trainer.restarts.leg_limits import NO_PROGRESS, LegProgress
+from services.trainer.restarts.leg_passes import PassWatch
 from services.trainer.rl import planning_process
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
@@ -84,6 +86,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._in_flight: QuestionsInFlight | None = None
         self._dropped = 0
         self._collector: CellCollector | None = None
+        self._passes: PassWatch | None = None
+        self._seen: NDArray[Any] = np.zeros(0)  # before the next step
         self._game: Game | None = None
         self._emulators: list[Emulator] = []
 
@@ -101,6 +105,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             self._games = self._build()
         observations, _ = self._games.reset()
         self._collect_states(self._games.sessions)
+        self._seen = observations
+        self._watch_passes(np.zeros(self.num_envs, np.int64), np.ones(self.num_envs, np.bool_))
         self._behaviour.begin()
         self._ended[:] = False
         return observations, {}
@@ -111,6 +117,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions, games.held)
         rewards += self._collect_states(games.sessions)
+        self._watch_passes(actions, self._ended)
+        self._seen = observations
         if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
@@ -128,13 +136,15 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             found += [self._cut_short(int(env)) for env in np.flatnonzero(~self._ended)]
         numbers = {f"{self.runner}/{env}": session.episode.number for env, session in enumerate(games.sessions)}
         states, visits = ([], {}) if self._collector is None else self._collector.drain()
+        passes = [] if self._passes is None else self._passes.drain()
+        result = RolloutResult(self.runner, found, next_episodes=numbers, states=states, visits=visits, passes=passes)
         recorder = self._recorder
         if recorder is None:
-            return RolloutResult(self.runner, found, next_episodes=numbers, states=states, visits=visits)
+            return result
         if final:
             recorder.close()
         dropped, self._dropped = recorder.dropped - self._dropped, recorder.dropped
-        return RolloutResult(self.runner, found, recorder.written(), dropped, numbers, states, visits)
+        return replace(result, segments=recorder.written(), dropped=dropped)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the emulators and the recording."""
@@ -156,6 +166,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         if starts:
             games.set_starts([start or true_start(game) for start in starts])
         self._collector = self._new_collector()
+        self._passes = self._new_pass_watch()
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
@@ -239,6 +250,12 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return None
         return CellCollector(self.num_envs, one.known, one.paths, one.goal, one.tiles_per_cell, one.legs)
 
+    def _new_pass_watch(self) -> PassWatch | None:
+        """Build what watches passes, where the policy imitates them: no planner acts in such a run."""
+        restarts = self._plan.restarts
+        watched = self.config.run.imitation.of_archive and restarts is not None and restarts.legs
+        return PassWatch(self.num_envs) if watched else None
+
     def _collect_states(self, sessions: Sequence[GameSession]) -> NDArray[np.float64]:
         """Collect what the archive wants; return the rewards (N,) for the goals that were reached."""
         rewards = np.zeros(self.num_envs)
@@ -247,6 +264,17 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
                 if any(passed := self._collector.look(env, session)):
                     rewards[env] = sum(self._paid(passed).values())
         return rewards
+
+    def _watch_passes(self, actions: Any, began: NDArray[np.bool_]) -> None:
+        """Note what each environment's episode saw and did in the last step; in some it `began`."""
+        if self._passes is None or self._collector is None:
+            return
+        for env, action in enumerate(actions):
+            leg = self._collector.next_leg(env)
+            if began[env]:
+                self._passes.begin(env, leg)
+            else:
+                self._passes.add(env, self._seen[env], int(action), leg)
 
     def _paid(self, passed: LegProgress) -> dict[str, float]:
         """The rewards for what was passed on the curriculum's trajectory, by term."""

@@ -53,6 +53,8 @@ class TrajectoryLeg(NamedTuple):
     """The policy reaches the goal from the beginning of the leg: an episode that comes to it goes on."""
     trail: tuple[TrailPoint, ...] = ()
     """The coarse tiles on the way to the goal, in their order."""
+    gains: tuple[int, ...] = ()
+    """How far each lasting counter rises at the end; empty if it is unknown, or if none does."""
 
 
 def rupees_of(state: GameState) -> int:
@@ -77,6 +79,11 @@ def rupees_needed(owned: Sequence[int], counters: Sequence[tuple[int, ...]]) -> 
 def achieves(counters: tuple[int, ...], goal: tuple[int, ...]) -> bool:
     """Whether lasting counters are at least those of a goal."""
     return all(own >= asked for own, asked in zip(counters, goal, strict=True))
+
+
+def rises(before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
+    """How far each lasting counter has risen."""
+    return tuple(max(0, later - earlier) for earlier, later in zip(before, after, strict=True))
 
 
 def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -> ArchiveEntry | None:

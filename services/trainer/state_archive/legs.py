@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from services.trainer.state_archive.cell import ArchiveCell
-from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg, rupees_needed
+from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg, rises, rupees_needed
 
 LEG_STEPS: Final = 100
 """The least steps of a leg that ends on the way. On the vale 1,497 steps lay between two achievements: with the second
@@ -36,7 +36,8 @@ def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
         placed = _place(goal) != _place(before) and goal.rupees >= before.rupees
         wanted = placed and moment.step - begin >= LEG_STEPS and _place(goal) != _place(last)
         if achieved or wanted:
-            legs.append(TrajectoryLeg(begin, moment.step, goal, on_the_way=not achieved))
+            gains = rises(before.cell.counters, moment.cell.counters) if achieved else ()
+            legs.append(TrajectoryLeg(begin, moment.step, goal, on_the_way=not achieved, gains=gains))
     return legs
 
 

@@ -5,11 +5,13 @@ import io
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.checkpoint import WEIGHTS
 from services.trainer.driver.driver_store import DriverStore
+from services.trainer.restarts.leg_passes import LegPass, write_passes
 from shared.contracts.epoch import BackwardStage, EpochFinishedRecord, EpochStart
 from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
 from shared.errors import DigestMismatch
@@ -32,11 +34,12 @@ CONFIG = SMALL.model_copy(
 )
 
 
-def following(before: EpochFinishedRecord) -> EpochStart:
+def following(before: EpochFinishedRecord, *, arrived: bool = False) -> EpochStart:
     """The order of the epoch after this one, with a stage on a trajectory: so short play achieves no goal by itself."""
     assert before.demonstrations is not None
     one = before.demonstrations.imitated[0]
-    chosen = before.demonstrations.model_copy(update={"backward": BackwardStage(trajectory=one, left=[one.steps])})
+    stage = BackwardStage(trajectory=one, left=[0 if arrived else one.steps])
+    chosen = before.demonstrations.model_copy(update={"backward": stage})
     return EpochStart(
         run=RUN,
         epoch=before.epoch + 1,
@@ -74,6 +77,32 @@ def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(tmp_path: Path)
     asyncio.run(store.put(damaged.key, b"damaged"))
     with pytest.raises(DigestMismatch, match=damaged.key):
         DriverStore(BlockingStore(store), RUN, "d4").read_trajectory(damaged)
+
+
+def test_an_epoch_imitates_the_policy_s_own_passes_and_keeps_them(tmp_path: Path) -> None:
+    store = local_store(tmp_path)
+    asyncio.run(run_in(store, config=CONFIG))
+    first = train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+    shown = LegPass(0, np.zeros((20, 148), np.float32), np.full(20, 3))
+    passes = DriverStore(BlockingStore(store), RUN, "d1").save_passes(write_passes([shown]), 0, 1)
+    plain = following(first, arrived=True)
+    assert plain.demonstrations is not None
+    order = plain.model_copy(update={"demonstrations": plain.demonstrations.model_copy(update={"passes": [passes]})})
+
+    without = stored_weights(store, train(store, "d2", plain))
+    asyncio.run(forget(store, RUN, 1))
+    second = train(store, "d3", order)
+    weights = stored_weights(store, second)
+    assert weights != without
+    assert second.demonstrations is not None
+    assert second.demonstrations.passes[0] == passes
+    asyncio.run(forget(store, RUN, 1))
+    again = train(store, "d4", order)
+    assert (stored_weights(store, again), again.demonstrations) == (weights, second.demonstrations)
+
+    asyncio.run(store.put(passes.key, b"damaged"))
+    with pytest.raises(DigestMismatch, match=passes.key):
+        DriverStore(BlockingStore(store), RUN, "d5").read_passes(passes)
 
 
 def stages(record: EpochFinishedRecord) -> dict[str, float]:

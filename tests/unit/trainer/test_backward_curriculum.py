@@ -33,7 +33,7 @@ from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQ
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.cell_watch import GoalWatch
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, next_goal
-from shared.contracts.epoch import BackwardStage, TrajectoryRef
+from shared.contracts.epoch import ArchiveDemonstrations, BackwardStage, PassesRef, TrajectoryRef
 from shared.contracts.ids import Digest
 from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.run import RunConfig
@@ -276,7 +276,10 @@ def test_after_the_last_stage_episodes_begin_everywhere(made: Curriculum) -> Non
     assert min(steps) < 10
     assert max(steps) > made.stage.trajectory.steps - 10
     assert plan.starts.count(None) == true_starts(len(steps), 0.9)
-    assert (imitation_weight(made.stage), imitation_weight(arrived)) == (1.0, 0.1)
+    learnt, last = ArchiveDemonstrations(backward=made.stage), ArchiveDemonstrations(backward=arrived)
+    assert (imitation_weight(learnt), imitation_weight(last)) == (1.0, 0.1)
+    own = last.model_copy(update={"passes": [PassesRef(passes=9, key="models/p", digest=Digest("0" * 64))]})
+    assert (imitation_weight(own), imitation_weight(None)) == (0.3, 1.0), "its own passes hold corrections"
 
 
 def test_what_play_finds_from_there_is_reached_again_from_the_true_start(made: Curriculum) -> None:

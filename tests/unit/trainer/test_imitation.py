@@ -17,7 +17,7 @@ from services.trainer.imitation.weights import LIMIT, return_weights, score_weig
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
+from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, PassesRef, SegmentRef, TrajectoryRef
 from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.learning.restarts import ImitationConfig
 from shared.contracts.run import SamplingConfig
@@ -83,6 +83,10 @@ def nothing(references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
     raise AssertionError(f"the order names no trajectories, but {len(references)} are played")
 
 
+def unread(reference: PassesRef) -> bytes:
+    raise AssertionError(f"the order names no passes, but {reference.key} is read")
+
+
 def judged(segments: list[SegmentRef]) -> Imitation:
     """The segments with made-up scores, the first one best."""
     best = [
@@ -103,7 +107,7 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
     assert "learner/imitation_loss" not in first.metrics
     order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
 
-    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), nothing)
+    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), nothing, unread)
     assert rows is not None
     best = read_segment(asyncio.run(store.get(first.segments[0].key)))
     assert rows.observations.shape == (len(rows.actions), 148)

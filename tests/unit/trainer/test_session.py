@@ -3,11 +3,13 @@
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 import torch
 
 from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver.session import TrainingSession
+from services.trainer.restarts.leg_passes import LegPass
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, SegmentId
@@ -47,6 +49,7 @@ def test_a_restored_session_has_equal_networks_optimiser_scales_and_rng() -> Non
     first.begin(lambda numbers: plan(0), 0)
     for _ in range(3):
         first.iterate()
+    first.passes = [LegPass(4, np.ones((3, 2), np.float32), np.arange(3))]
     saved = first.save()
     drawn = torch.rand(3)
     second = session(seed=2)
@@ -63,6 +66,8 @@ def test_a_restored_session_has_equal_networks_optimiser_scales_and_rng() -> Non
 
     second.begin(resumed, 0)
     assert (second.iteration, second.steps) == (3, first.steps)
+    (kept,) = second.passes
+    assert (kept.leg, kept.observations.shape, kept.actions.tolist()) == (4, (3, 2), [0, 1, 2])
     assert min(numbers.values()) > 1  # no episode gets a name that was used before
     again = second.save()
     second.load(again)

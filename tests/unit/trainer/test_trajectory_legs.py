@@ -5,6 +5,7 @@ from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.backward import outcomes_by_leg
 from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
+from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import LOOK_AHEAD, Trail
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg
@@ -90,6 +91,47 @@ def test_places_on_the_way_are_passed_one_by_one() -> None:
     assert played.reached((elsewhere, True), (poor, False)) == 0, "the rest of the path pays what is missing"
     assert played.reached((poor, False), (here, False)) == 2, "with what comes later, it was paid"
     played.session.close()
+
+
+def walked(*stays: tuple[int, int, int, int], rupees: int = 0, first: int = 0) -> list[int]:
+    """How many legs of DETOUR an episode passes in each stay: room, and what the three counters show there."""
+    cells = [ArchiveCell(0, room, 1, 1, tuple(counters)) for room, *counters in stays]
+    way = [
+        TrajectoryMoment(10 * step, ArchiveCell(0, room, 1, 1, tuple(counters)), 0)
+        for step, (room, *counters) in enumerate(DETOUR)
+    ]
+    passed = PassedLegs([leg._replace(goal=leg.goal._replace(rupees=5)) for leg in legs_of(way)], first)
+    return [passed.enter(cell, 5 - rupees) for cell in cells]
+
+
+DETOUR = [
+    (1, 0, 0, 0),
+    (2, 0, 0, 0),
+    (2, 1, 0, 0),
+    (3, 1, 0, 0),
+    (3, 1, 1, 0),
+    (4, 1, 1, 0),
+    (4, 2, 1, 1),
+    (4, 3, 1, 1),
+]
+"""A way: a key in room 2, a chest in room 3, in room 4 a door with the second key, then a third."""
+
+
+def test_what_a_later_leg_achieves_passes_what_was_left_out() -> None:
+    key, door = (2, 1, 0, 0), (4, 2, 0, 1)
+    assert walked((1, 0, 0, 0), (2, 0, 0, 0), key, (3, 1, 0, 0), (3, 1, 1, 0)) == [0, 0, 1, 0, 1], "all in order"
+    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), door) == [0, 1, 0, 2], "the chest is left out"
+    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), door, (4, 3, 0, 1)) == [0, 1, 0, 2, 1], "and is not missed later"
+    assert walked((2, 0, 0, 0), key, door) == [0, 1, 2], "the step into a room belongs to it"
+
+
+def test_nothing_is_left_out_for_less_than_a_later_leg_achieves() -> None:
+    key = (2, 1, 0, 0)
+    assert walked(key, (5, 1, 0, 0), (5, 2, 0, 1)) == [1, 0, 0], "it is another room"
+    assert walked(key, (4, 1, 0, 0), (4, 2, 0, 0)) == [1, 0, 0], "the door is still shut"
+    assert walked(key, (3, 2, 0, 1), (4, 2, 0, 1)) == [1, 0, 0], "it was opened in another room"
+    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), (4, 2, 0, 1), rupees=1) == [0, 0, 0, 0], "the rest pays more"
+    assert walked((4, 2, 0, 1), first=1) == [0], "what the episode begins with is not gained"
 
 
 def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:

@@ -1,0 +1,221 @@
+"""The policy imitates its own passes of a demonstration's legs: most those of the legs that it fails."""
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bramble.solver.walkthrough import solve
+from services.trainer.imitation.demonstrations import read_demonstrations
+from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
+from services.trainer.restarts.leg_passes import (
+    PASSES_OF_A_LEG,
+    LegPass,
+    PassWatch,
+    newest,
+    pack_passes,
+    read_passes,
+    unpack_passes,
+    write_passes,
+)
+from services.trainer.restarts.plan import RestartPlan
+from services.trainer.restarts.trajectories import ArchiveTrajectories
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows
+from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.session_config import SESSION_CONFIG
+from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
+from shared.contracts.base import sha256
+from shared.contracts.epoch import (
+    ArchiveDemonstrations,
+    ArchiveRef,
+    BackwardStage,
+    EpochStart,
+    PassesRef,
+    TrajectoryRef,
+)
+from shared.contracts.ids import Digest
+from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
+from shared.contracts.progress import ArchiveCoverage
+from shared.errors import ContractError
+from shared.game.observation.counters import LASTING
+from tests.unit.trainer.archived_play import CONFIG, TrajectoriesInMemory
+from tests.unit.trainer.run_fixtures import NOW, RUN
+
+pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
+LEARNING = CONFIG.run.model_copy(
+    update={
+        "restarts": RestartsConfig(share=0.5, mode="backward"),
+        "imitation": ImitationConfig(mode="sil", source="archive"),
+    }
+)
+TRAJECTORY = TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64))
+ARRIVED = BackwardStage(trajectory=TRAJECTORY, left=[0, 0, 0], success=[1.0, 0.2, 0.6])
+
+
+def one_pass(leg: int, steps: int, shown: float = 0.0) -> LegPass:
+    return LegPass(leg, np.full((steps, 4), shown, np.float32), np.arange(steps))
+
+
+def same(one: LegPass, other: LegPass) -> bool:
+    equal = np.array_equal(one.observations, other.observations) and np.array_equal(one.actions, other.actions)
+    return equal and one.leg == other.leg
+
+
+def seen(*values: float) -> list[list[float]]:
+    return [[value] for value in values]
+
+
+def test_a_pass_holds_what_was_seen_and_done_since_the_leg_before() -> None:
+    watch = PassWatch(2)
+    for env in (0, 1):
+        watch.begin(env, 3)
+    for value, leg in enumerate((3, 3, 4, 4, 6)):
+        watch.add(0, np.array([value], np.float32), value + 10, leg)
+        watch.add(1, np.array([-value], np.float32), 0, 3)
+    first, second = watch.drain()
+    assert (first.leg, first.observations.tolist(), first.actions.tolist()) == (3, seen(0, 1, 2), [10, 11, 12])
+    assert (second.leg, second.observations.tolist()) == (4, seen(3, 4)), "it left the next leg out"
+    assert watch.drain() == []
+
+
+def test_an_episode_that_ends_before_a_goal_leaves_no_pass() -> None:
+    watch = PassWatch(1)
+    watch.begin(0, 0)
+    watch.add(0, np.array([1], np.float32), 1, 0)
+    watch.begin(0, 0)
+    watch.add(0, np.array([2], np.float32), 2, 1)
+    (found,) = watch.drain()
+    assert found.observations.tolist() == seen(2)
+
+
+def test_an_epoch_keeps_the_newest_passes_of_each_leg() -> None:
+    many = [one_pass(number % 2, 1 + number) for number in range(40)]
+    kept = newest(many)
+    assert [one.leg for one in kept] == [0] * PASSES_OF_A_LEG + [1] * PASSES_OF_A_LEG
+    assert [len(one.actions) for one in kept[-2:]] == [38, 40]
+
+
+def test_passes_are_stored_as_bytes_that_depend_on_nothing_else() -> None:
+    passes = [one_pass(3, 5, 0.25), one_pass(7, 2)]
+    data = write_passes(passes)
+    assert data == write_passes(passes)
+    for read in (read_passes(data, "models/p"), unpack_passes(pack_passes(passes))):
+        assert all(same(one, other) for one, other in zip(read, passes, strict=True))
+    assert pack_passes([]) == ""
+    assert unpack_passes("") == []
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", b"no zlib", zlib.compress(b"no tensors"), write_passes([one_pass(0, 90)])[:40]]
+)
+def test_damaged_passes_are_refused_by_name(damaged: bytes) -> None:
+    with pytest.raises(ContractError, match="models/p holds no passes of legs"):
+        read_passes(damaged, "models/p")
+
+
+def test_the_passes_of_games_are_what_the_policy_saw_and_did() -> None:
+    walk = solve("garden").actions[:120]
+    sword = ArchiveGoal(ArchiveCell(0, 0x10, 0, 0, tuple(int(name in ("items", "sword_levels")) for name in LASTING)))
+
+    def play(*legs: TrajectoryLeg, **changes: object) -> tuple[list[LegPass], list[np.ndarray]]:
+        run = LEARNING.model_copy(update={"frame_skip": 4, **changes})
+        games = RLlibVectorEnv({SESSION_CONFIG: replace(CONFIG, run=run), "num_envs": 1})
+        games.begin_epoch(EpochPlan(0, restarts=RestartPlan((None,), {}, {}, sword, legs=legs)))
+        observation, _ = games.reset()
+        shown = []
+        for action in walk:
+            shown.append(observation[0].copy())
+            observation, *_ = games.step(np.array([action]))
+        found = games.collect(final=True).passes
+        games.close()
+        return found, shown
+
+    leg = TrajectoryLeg(0, 300, sword)
+    (found,), shown = play(leg)
+    steps = len(found.actions)
+    assert 50 < steps <= len(walk)
+    np.testing.assert_array_equal(found.observations, shown[:steps])
+    assert found.actions.tolist() == list(walk[:steps])
+    assert play()[0] == [], "without legs nothing is passed"
+    assert play(leg, imitation=ImitationConfig(mode="sil", source="judged"))[0] == [], "they are not imitated"
+
+
+class Store(TrajectoriesInMemory):
+    """What an epoch's restarts store, in memory."""
+
+    def read_archive(self, reference: ArchiveRef) -> bytes:
+        return self.objects[reference.key]
+
+    def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
+        raise AssertionError("no archive is stored")
+
+    def save_coverage(self, coverage: ArchiveCoverage) -> None:
+        raise AssertionError("no archive is stored")
+
+    def save_passes(self, data: bytes, epoch: int, passes: int) -> PassesRef:
+        key = f"models/passes-{epoch}"
+        self.objects[key] = data
+        return PassesRef(passes=passes, key=key, digest=Digest(sha256(data)))
+
+
+def order(epoch: int, stage: BackwardStage, passes: Sequence[PassesRef] = ()) -> EpochStart:
+    shown = ArchiveDemonstrations(imitated=[stage.trajectory], backward=stage, passes=list(passes))
+    return EpochStart(run=RUN, epoch=epoch, fence=1, config=LEARNING, demonstrations=shown, created=NOW)
+
+
+class OneStage(EpochRestarts):
+    """Restarts whose curriculum stays where it is."""
+
+    def __init__(self, store: Store, stage: BackwardStage) -> None:
+        super().__init__(store, ArchiveTrajectories(store, no_player))
+        self._backward.next_stage = lambda *_: stage  # type: ignore[method-assign]
+
+
+def no_player() -> TrajectoryPlayer:
+    raise AssertionError("nothing is played")
+
+
+def test_an_order_pins_the_passes_of_the_last_epochs() -> None:
+    store, kept = Store(), list[PassesRef]()
+    restarts = OneStage(store, ARRIVED)
+    for epoch in range(5):
+        learnt = restarts.demonstrate(order(epoch, ARRIVED, kept), (), [one_pass(1, 5)])
+        assert learnt is not None
+        kept = learnt.passes
+    assert [one.key for one in kept] == [f"models/passes-{epoch}" for epoch in (2, 3, 4)]
+    assert len(kept) == PASSES_KEPT
+    without = restarts.demonstrate(order(5, ARRIVED, kept), ())
+    assert without is not None
+    assert without.passes == kept, "an epoch without any adds none"
+
+
+def test_passes_belong_to_one_trajectory_that_is_mastered() -> None:
+    store = Store()
+    other = ARRIVED.model_copy(update={"trajectory": TRAJECTORY.model_copy(update={"entry": 3})})
+    for next_stage in (other, ARRIVED.model_copy(update={"left": [0, 50, 0]})):
+        learnt = OneStage(store, next_stage).demonstrate(order(0, ARRIVED), (), [one_pass(1, 5)])
+        assert learnt is not None
+        assert learnt.passes == []
+    assert store.objects == {}
+
+
+def test_passes_of_legs_that_fail_are_imitated_more() -> None:
+    store = Store()
+    kept = store.save_passes(write_passes([one_pass(0, 10, 1.0), one_pass(1, 4, 2.0), one_pass(1, 4, 3.0)]), 0, 3)
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
+
+    def unread(one: object) -> bytes:
+        raise AssertionError("the order names no segments")
+
+    rows = read_demonstrations(
+        order(1, ARRIVED, [kept]), unread, lambda _: [played], lambda one: store.objects[one.key]
+    )
+    assert rows is not None
+    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
+    assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
+    assert chance[1.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"
+    assert chance[2.0] == chance[3.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
