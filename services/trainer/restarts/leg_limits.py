@@ -11,7 +11,7 @@ from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import Trail
-from services.trainer.state_archive.cell import cell_of, coarse_tile
+from services.trainer.state_archive.cell import cell_of, coarse_tile, may_restart
 from services.trainer.state_archive.goal import TrajectoryLeg, rupees_of
 from shared.game.decoding.state import RoomKey
 
@@ -45,7 +45,7 @@ class LegLimits:
         """What the episode has passed so far."""
         self._goes_on = first is None or legs[first].mastered
         self._trail = Trail(legs, self.next_leg, begin)
-        self._seen: tuple[RoomKey, tuple[int, int], int, bytes] | None = None
+        self._seen: tuple[RoomKey, tuple[int, int], int, bytes, bool] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
@@ -62,18 +62,19 @@ class LegLimits:
     def look(self, session: GameSession) -> LegProgress:
         """What the last step passed; for goals the episode is granted the steps of the next leg.
 
-        On the same coarse tile, with the same money and counters, a look costs a comparison.
+        On the same coarse tile, with the same money, counters and control, a look costs a comparison.
         """
         if self.next_leg >= len(self._legs):
             return NO_PROGRESS
         state, rupees = session.state, rupees_of(session.state)
-        seen = state.key, coarse_tile(state.x, state.y), rupees, session.counters.packed
+        control = may_restart(state)
+        seen = state.key, coarse_tile(state.x, state.y), rupees, session.counters.packed, control
         if seen == self._seen:
             return NO_PROGRESS
         self._seen = seen
         cell = cell_of(state, session.counters.values)
         points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row))
-        goals = self._legs_passed.enter(cell, rupees)
+        goals = self._legs_passed.enter(cell, rupees, control=control)
         if goals:
             session.allow(self._steps_from_here())
         progress = LegProgress(goals, points)

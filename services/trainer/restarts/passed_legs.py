@@ -1,13 +1,16 @@
 """Which legs of a trajectory an episode has passed. Pure.
 
-A demonstration takes what it finds, needed or not: on the vale it leaves a dungeon for a chest that nothing later asks
-for. An episode may leave such things out. What a later leg achieves passes all legs before it.
+What a leg achieves is known by its room and by how far each lasting counter rises there. Counts alone do not say what
+was achieved: of two rooms, an episode may solve the second one first. A demonstration also takes what it finds, needed
+or not. So what a later leg achieves passes all legs before it; what was left out still counts when it is made up for.
 """
 
 from collections.abc import Sequence
 
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rises
+
+Room = tuple[int, int]
 
 
 class PassedLegs:
@@ -16,54 +19,54 @@ class PassedLegs:
     def __init__(self, legs: Sequence[TrajectoryLeg], first: int) -> None:
         """The episode begins on the leg `first`."""
         self._legs, self.next_leg = legs, first
-        self._room: tuple[int, int] | None = None
-        self._last: tuple[int, ...] | None = None
-        self._before: tuple[int, ...] = ()  # counters when this room was entered, or when a leg was last passed in it
-        self._left_out: tuple[int, ...] | None = None  # what the episode lacks of the goals that it has passed
+        self._open = [number for number, leg in enumerate(legs) if number >= first and any(leg.gains)]
+        self._achieved: set[int] = set()
+        self._room: Room | None = None
+        self._before: tuple[int, ...] = ()  # counters before the steps in this room, with what its legs had of them
+        self._controlled: tuple[int, ...] = ()  # counters when the hero last had control
 
-    def enter(self, cell: ArchiveCell, rupees: int) -> int:
-        """The episode is in this cell now, with so much money. Return how many legs it passes by that."""
-        begun = self.next_leg
-        self._note(cell)
+    def enter(self, cell: ArchiveCell, rupees: int, *, control: bool) -> int:
+        """The episode is in this cell now, with so much money. Return how many legs it passes or makes up for."""
+        room = cell.group, cell.room
+        if room != self._room:
+            # What rises with the step into a room, or until the hero has control in it, is gained in it.
+            self._room, self._before = room, self._controlled or cell.counters
+        if control or not self._controlled:
+            self._controlled = cell.counters
+        begun, made_up = self.next_leg, self._achieve(room, cell.counters)
         while (passed := self._passed(cell, rupees)) > self.next_leg:
-            self.next_leg, self._before = passed, cell.counters
-        return self.next_leg - begun
+            self.next_leg = passed
+        return self.next_leg - begun + made_up
 
-    def _note(self, cell: ArchiveCell) -> None:
-        if (cell.group, cell.room) != self._room:
-            # What rises with the first step into a room, as a dungeon entered, is gained in it.
-            self._room, self._before = (cell.group, cell.room), self._last or cell.counters
-        self._last = cell.counters
+    def _achieve(self, room: Room, counters: tuple[int, ...]) -> int:
+        """Note what was achieved in this room, in the order of its legs; return how many of them were left out."""
+        made_up, missing = 0, set[int]()
+        for number in [one for one in self._open if _room(self._legs[one]) == room]:
+            gains = self._legs[number].gains
+            rising = {place for place, gain in enumerate(gains) if gain}
+            if rising & missing or not achieves(rises(self._before, counters), gains):
+                missing |= rising  # a later leg of this room that gains the same would be mistaken for this one
+                continue
+            self._before = tuple(own + gain for own, gain in zip(self._before, gains, strict=True))
+            self._open.remove(number)
+            self._achieved.add(number)
+            made_up += number < self.next_leg
+        return made_up
 
     def _passed(self, cell: ArchiveCell, rupees: int) -> int:
-        """The leg to do next. What is achieved, with the money that the rest pays, passes the places on the way to it.
+        """The leg to do next. What is achieved, with the money that the rest pays, passes all legs before it.
 
-        These are passed one by one.
+        Places, on the way or at the trajectory's end, are passed one by one.
         """
-        if self._left_out is not None:
-            counters = tuple(own + missing for own, missing in zip(cell.counters, self._left_out, strict=True))
-            cell = cell._replace(counters=counters)
-        passed = self.next_leg
-        for number, leg in enumerate(self._legs[self.next_leg :], start=self.next_leg + 1):
-            if leg.on_the_way:
-                continue
-            if not achieves(cell.counters, leg.goal.cell.counters):
-                break
-            if rupees >= leg.goal.rupees:
-                passed = number
-        if passed == self.next_leg < len(self._legs) and self._legs[passed].goal.reached_in(cell, rupees):
-            passed += 1
-        return passed if passed > self.next_leg else self._leaving_out(rupees)
+        rich = [number for number in self._achieved if rupees >= self._legs[number].goal.rupees]
+        passed = max(self.next_leg, 1 + max(rich, default=-1))
+        if passed > self.next_leg or passed == len(self._legs):
+            return passed
+        leg = self._legs[passed]
+        there = _room(leg) == self._room and rupees >= leg.goal.rupees
+        known = leg.on_the_way or achieves(cell.counters, leg.goal.cell.counters)
+        return passed + 1 if there and known and not any(leg.gains) else passed
 
-    def _leaving_out(self, rupees: int) -> int:
-        """The leg to do next if this room has just given what the next leg that achieves something here does."""
-        if self._last is None or self._last == self._before:
-            return self.next_leg
-        for number, leg in enumerate(self._legs[self.next_leg :], start=self.next_leg + 1):
-            goal = leg.goal
-            if (goal.cell.group, goal.cell.room) == self._room and any(leg.gains):
-                if rupees < goal.rupees or not achieves(rises(self._before, self._last), leg.gains):
-                    break  # a leg behind it may gain the same, and would be mistaken for it
-                self._left_out = rises(self._last, goal.cell.counters)
-                return number
-        return self.next_leg
+
+def _room(leg: TrajectoryLeg) -> Room:
+    return leg.goal.cell.group, leg.goal.cell.room

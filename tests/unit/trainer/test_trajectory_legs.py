@@ -1,5 +1,7 @@
 """A trajectory is cut into legs at achievements, and on long ways in between; episodes pass them."""
 
+from collections.abc import Sequence
+
 from services.trainer.domain.backward import leg_at, longest_episode, smoothed_success, spread_points
 from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
@@ -72,66 +74,80 @@ class Played:
             cell=self.elsewhere.cell._replace(counters=tuple(one + 1 for one in self.here.cell.counters))
         )
 
-    def reached(self, *goals: tuple[ArchiveGoal, bool]) -> int:
-        """How many goals of legs an episode reaches that stands here; each may lie on the way."""
-        legs = [TrajectoryLeg(0, 10, goal, on_the_way=on_the_way) for goal, on_the_way in goals]
-        return LegLimits(legs, 0, self.session).look(self.session).goals
+
+def passed(legs: Sequence[TrajectoryLeg], *cells: tuple[ArchiveCell, int], first: int = 0) -> list[int]:
+    """How many legs an episode passes in each of these cells, with so much money."""
+    episode = PassedLegs(legs, first)
+    return [episode.enter(cell, rupees, control=True) for cell, rupees in cells]
+
+
+def at(room: int, *counters: int) -> ArchiveCell:
+    return ArchiveCell(0, room, 1, 1, counters)
+
+
+def way(room: int, rupees: int = 0) -> TrajectoryLeg:
+    """A leg that ends on the way, in this room with so much money."""
+    return TrajectoryLeg(0, 10, ArchiveGoal(at(room, 0), rupees), on_the_way=True)
 
 
 def test_places_on_the_way_are_passed_one_by_one() -> None:
-    played = Played()
-    here, elsewhere, achieved = played.here, played.elsewhere, played.achieved
-    assert played.reached((here, True), (elsewhere, True), (here, True)) == 1, "the second place comes first"
-    assert played.reached((elsewhere, True), (here, True)) == 0
-    assert played.reached((here._replace(rupees=1), True)) == 0, "the rest of the path pays more"
-    assert played.reached((elsewhere, True), (here, False), (achieved, False)) == 2, (
-        "what is achieved passes the places on the way to it"
-    )
-    poor = here._replace(rupees=1)
-    assert played.reached((elsewhere, True), (poor, False)) == 0, "the rest of the path pays what is missing"
-    assert played.reached((poor, False), (here, False)) == 2, "with what comes later, it was paid"
-    played.session.close()
+    item = TrajectoryLeg(10, 20, ArchiveGoal(at(3, 1), rupees=5), gains=(1,))
+    assert passed([way(1), way(2), way(1)], (at(1, 0), 0)) == [1], "the second place comes first"
+    assert passed([way(2), way(1)], (at(1, 0), 0), (at(2, 0), 0), (at(1, 0), 0)) == [0, 1, 1]
+    assert passed([way(1, rupees=1)], (at(1, 0), 0), (at(1, 0), 1)) == [0, 1], "the rest of the path pays it"
+    there = (at(3, 0), 5), (at(3, 1), 5)
+    assert passed([way(1), way(2), item], *there) == [0, 3], "what is achieved passes the places on the way to it"
+    poor = (at(3, 0), 0), (at(3, 1), 0), (at(4, 1), 5)
+    assert passed([way(1), item], *poor) == [0, 0, 2], "once the episode has what the rest of the path pays"
+    later = TrajectoryLeg(20, 30, ArchiveGoal(at(4, 2)), gains=(1,))
+    bought = (at(3, 0), 0), (at(3, 1), 0), (at(4, 1), 0), (at(4, 2), 0)
+    assert passed([item, later], *bought) == [0, 0, 0, 2], "with what comes later, it was paid"
 
 
-def walked(*stays: tuple[int, int, int, int], rupees: int = 0, first: int = 0) -> list[int]:
-    """How many legs of DETOUR an episode passes in each stay: room, and what the three counters show there."""
-    cells = [ArchiveCell(0, room, 1, 1, tuple(counters)) for room, *counters in stays]
-    way = [
-        TrajectoryMoment(10 * step, ArchiveCell(0, room, 1, 1, tuple(counters)), 0)
-        for step, (room, *counters) in enumerate(DETOUR)
-    ]
-    passed = PassedLegs([leg._replace(goal=leg.goal._replace(rupees=5)) for leg in legs_of(way)], first)
-    return [passed.enter(cell, 5 - rupees) for cell in cells]
+START, KEY, DOOR = (2, 0, 0, 0), (2, 1, 0, 0), (4, 2, 0, 1)
+DETOUR = [(1, 0, 0, 0), START, KEY, (3, 1, 0, 0), (3, 1, 1, 0), (4, 1, 1, 0), (4, 2, 1, 1), (4, 3, 1, 1)]
+"""A way: room, and what three counters show. A key in room 2, a chest in room 3, in room 4 a door with a key, a key."""
 
 
-DETOUR = [
-    (1, 0, 0, 0),
-    (2, 0, 0, 0),
-    (2, 1, 0, 0),
-    (3, 1, 0, 0),
-    (3, 1, 1, 0),
-    (4, 1, 1, 0),
-    (4, 2, 1, 1),
-    (4, 3, 1, 1),
-]
-"""A way: a key in room 2, a chest in room 3, in room 4 a door with the second key, then a third."""
+def walked(*stays: tuple[int, ...], first: int = 0) -> list[int]:
+    """How many legs of DETOUR an episode passes in each stay."""
+    found = [TrajectoryMoment(10 * step, at(*stay), 0) for step, stay in enumerate(DETOUR)]
+    return passed(legs_of(found), *((at(*stay), 0) for stay in stays), first=first)
 
 
 def test_what_a_later_leg_achieves_passes_what_was_left_out() -> None:
-    key, door = (2, 1, 0, 0), (4, 2, 0, 1)
-    assert walked((1, 0, 0, 0), (2, 0, 0, 0), key, (3, 1, 0, 0), (3, 1, 1, 0)) == [0, 0, 1, 0, 1], "all in order"
-    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), door) == [0, 1, 0, 2], "the chest is left out"
-    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), door, (4, 3, 0, 1)) == [0, 1, 0, 2, 1], "and is not missed later"
-    assert walked((2, 0, 0, 0), key, door) == [0, 1, 2], "the step into a room belongs to it"
+    assert walked((1, 0, 0, 0), START, KEY, (3, 1, 0, 0), (3, 1, 1, 0)) == [0, 0, 1, 0, 1], "all in order"
+    assert walked(START, KEY, (4, 1, 0, 0), DOOR) == [0, 1, 0, 2], "the chest is left out"
+    assert walked(START, KEY, (4, 1, 0, 0), DOOR, (4, 3, 0, 1)) == [0, 1, 0, 2, 1], "and is not missed later"
+    assert walked(START, KEY, DOOR) == [0, 1, 2], "the step into a room belongs to it"
+    made_up = (3, 2, 0, 1), (3, 2, 1, 1), (3, 2, 1, 1)
+    assert walked(START, KEY, (4, 1, 0, 0), DOOR, *made_up) == [0, 1, 0, 2, 0, 1, 0], "what is made up for counts"
+
+
+def test_an_achievement_is_known_by_its_room() -> None:
+    """The second of two rooms was solved first: the counts are those of the first leg, and do not pass it."""
+    legs = [
+        TrajectoryLeg(0, 10, ArchiveGoal(at(1, 1)), gains=(1,)),
+        TrajectoryLeg(10, 20, ArchiveGoal(at(2, 2)), gains=(1,)),
+    ]
+    assert passed(legs[:1], (at(2, 0), 0), (at(2, 1), 0)) == [0, 0]
+    assert passed(legs, (at(2, 0), 0), (at(2, 1), 0), (at(1, 1), 0), (at(1, 2), 0)) == [0, 2, 0, 1], "it is made up for"
 
 
 def test_nothing_is_left_out_for_less_than_a_later_leg_achieves() -> None:
-    key = (2, 1, 0, 0)
-    assert walked(key, (5, 1, 0, 0), (5, 2, 0, 1)) == [1, 0, 0], "it is another room"
-    assert walked(key, (4, 1, 0, 0), (4, 2, 0, 0)) == [1, 0, 0], "the door is still shut"
-    assert walked(key, (3, 2, 0, 1), (4, 2, 0, 1)) == [1, 0, 0], "it was opened in another room"
-    assert walked((2, 0, 0, 0), key, (4, 1, 0, 0), (4, 2, 0, 1), rupees=1) == [0, 0, 0, 0], "the rest pays more"
-    assert walked((4, 2, 0, 1), first=1) == [0], "what the episode begins with is not gained"
+    assert walked(KEY, (5, 1, 0, 0), (5, 2, 0, 1)) == [0, 0, 0], "it is another room"
+    assert walked(KEY, (4, 1, 0, 0), (4, 2, 0, 0)) == [0, 0, 0], "the door is still shut: it is not the last key"
+    assert walked(KEY, (3, 2, 0, 1), DOOR) == [0, 0, 0], "it was opened in another room"
+    assert walked(DOOR, first=1) == [0], "what the episode begins with is not gained"
+
+
+def test_what_is_gained_without_control_belongs_to_where_the_hero_has_it_again() -> None:
+    """What ends a dungeon takes the hero out of it: he has control in another room than that of the gain."""
+    leg = TrajectoryLeg(0, 10, ArchiveGoal(at(2, 1)), gains=(1,))
+    episode = PassedLegs([leg], 0)
+    assert episode.enter(at(1, 0), 0, control=True) == 0
+    assert episode.enter(at(1, 1), 0, control=False) == 0
+    assert episode.enter(at(2, 1), 0, control=False) == 1
 
 
 def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:
