@@ -141,7 +141,7 @@ def test_nothing_is_left_out_for_less_than_a_later_leg_achieves() -> None:
     assert walked(DOOR, first=1) == [0], "what the episode begins with is not gained"
 
 
-def test_what_is_gained_without_control_belongs_to_where_the_hero_has_it_again() -> None:
+def test_what_is_gained_without_control_counts_after_it() -> None:
     """What ends a dungeon takes the hero out of it: he has control in another room than that of the gain."""
     leg = TrajectoryLeg(0, 10, ArchiveGoal(at(2, 1)), gains=(1,))
     episode = PassedLegs([leg], 0)
