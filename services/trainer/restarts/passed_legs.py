@@ -2,14 +2,18 @@
 
 What a leg achieves is known by its room and by how far each lasting counter rises there. Counts alone do not say what
 was achieved: of two rooms, an episode may solve the second one first. A demonstration also takes what it finds, needed
-or not. So what a later leg achieves passes all legs before it; what was left out still counts when it is made up for.
+or not. So what the leg after next achieves passes both; what was left out still counts when it is made up for.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rises
 
+MAX_LEFT_OUT: Final = 1
+"""Achievements that a pass may leave out. What comes much earlier, as a chest beside the way, passes nothing before its
+turn: episodes would be led to where they cannot go yet."""
 Room = tuple[int, int]
 
 
@@ -21,6 +25,7 @@ class PassedLegs:
         self._legs, self.next_leg = legs, first
         self._open = [number for number, leg in enumerate(legs) if number >= first and any(leg.gains)]
         self._achieved: set[int] = set()
+        self._passing: set[int] = set()  # of the achieved: those that pass the legs before them
         self._room: Room | None = None
         self._before: tuple[int, ...] = ()  # counters before the steps in this room, with what its legs had of them
         self._controlled: tuple[int, ...] = ()  # counters when the hero last had control
@@ -50,22 +55,28 @@ class PassedLegs:
             self._before = tuple(own + gain for own, gain in zip(self._before, gains, strict=True))
             self._open.remove(number)
             self._achieved.add(number)
+            if sum(self.next_leg <= one < number for one in self._open) <= MAX_LEFT_OUT:
+                self._passing.add(number)
             made_up += number < self.next_leg
         return made_up
 
     def _passed(self, cell: ArchiveCell, rupees: int) -> int:
-        """The leg to do next. What is achieved, with the money that the rest pays, passes all legs before it.
+        """The leg to do next. What is achieved, with the money that the rest pays, passes the legs before it.
 
         Places, on the way or at the trajectory's end, are passed one by one.
         """
-        rich = [number for number in self._achieved if rupees >= self._legs[number].goal.rupees]
-        passed = max(self.next_leg, 1 + max(rich, default=-1))
-        if passed > self.next_leg or passed == len(self._legs):
-            return passed
-        leg = self._legs[passed]
+        ahead = range(self.next_leg, len(self._legs))
+        following = next((number for number in ahead if any(self._legs[number].gains)), None)
+        for number in reversed(ahead):
+            own = number in self._passing or (number == following and number in self._achieved)
+            if own and rupees >= self._legs[number].goal.rupees:
+                return number + 1
+        if not ahead:
+            return self.next_leg
+        leg = self._legs[self.next_leg]
         there = _room(leg) == self._room and rupees >= leg.goal.rupees
         known = leg.on_the_way or achieves(cell.counters, leg.goal.cell.counters)
-        return passed + 1 if there and known and not any(leg.gains) else passed
+        return self.next_leg + (there and known and not any(leg.gains))
 
 
 def _room(leg: TrajectoryLeg) -> Room:

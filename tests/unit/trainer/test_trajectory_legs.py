@@ -124,6 +124,13 @@ def test_what_a_later_leg_achieves_passes_what_was_left_out() -> None:
     assert walked(START, KEY, (4, 1, 0, 0), DOOR, *made_up) == [0, 1, 0, 2, 0, 1, 0], "what is made up for counts"
 
 
+def test_one_achievement_may_be_left_out_at_a_time() -> None:
+    legs = [TrajectoryLeg(10 * room, 10 * room + 10, ArchiveGoal(at(room, room + 1)), gains=(1,)) for room in range(4)]
+    early = (at(9, 0), 0), (at(2, 1), 0), (at(0, 2), 0), (at(3, 3), 0)
+    assert passed(legs, *early) == [0, 0, 1, 3], "a chest on the way to the first goal, then that one, then the last"
+    assert passed(legs, (at(9, 0), 0), (at(3, 1), 0), (at(1, 2), 0)) == [0, 0, 2], "the last one waits for its turn"
+
+
 def test_an_achievement_is_known_by_its_room() -> None:
     """The second of two rooms was solved first: the counts are those of the first leg, and do not pass it."""
     legs = [
