@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
+from services.trainer.restarts.epoch_restarts import stage_of
 from services.trainer.restarts.leg_passes import read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
@@ -100,9 +101,9 @@ def _archived(
 
 def _own(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:
     """The policy's own passes of legs: those of a leg together count by the share of the episodes that fail it."""
-    if order.demonstrations is None or order.demonstrations.backward is None:
+    stage = stage_of(order)
+    if order.demonstrations is None or stage is None:
         return None
-    stage = order.demonstrations.backward
     failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
     passes = [one for kept in order.demonstrations.passes for one in read_passes(read(kept), kept.key)]
     steps = Counter[int]()

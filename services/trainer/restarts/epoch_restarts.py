@@ -130,8 +130,8 @@ class EpochRestarts:
 
     def _passes(self, order: EpochStart, stage: BackwardStage, passes: Sequence[LegPass]) -> list[PassesRef]:
         """The policy's own passes of the last epochs on this stage's trajectory, with those of this epoch."""
-        before = order.demonstrations
-        if before is None or before.backward is None or before.backward.trajectory != stage.trajectory:
+        before, former = order.demonstrations, stage_of(order)
+        if before is None or former is None or former.trajectory != stage.trajectory:
             return []
         new = [self._store.save_passes(write_passes(passes), order.epoch, len(passes))] if passes else []
         return [*before.passes, *new][-PASSES_KEPT:]

@@ -23,9 +23,10 @@ class PassedLegs:
     def __init__(self, legs: Sequence[TrajectoryLeg], first: int) -> None:
         """The episode begins on the leg `first`."""
         self._legs, self.next_leg = legs, first
-        self._open = [number for number, leg in enumerate(legs) if number >= first and any(leg.gains)]
-        self._achieved: set[int] = set()
-        self._passing: set[int] = set()  # of the achieved: those that pass the legs before them
+        self._open = [
+            number for number, leg in enumerate(legs) if number >= first and any(leg.gains)
+        ]  # not achieved yet
+        self._passing: set[int] = set()  # achieved, and pass the legs before them
         self._room: Room | None = None
         self._before: tuple[int, ...] = ()  # counters before the steps in this room, with what its legs had of them
         self._controlled: tuple[int, ...] = ()  # counters when the hero last had control
@@ -54,7 +55,6 @@ class PassedLegs:
                 continue
             self._before = tuple(own + gain for own, gain in zip(self._before, gains, strict=True))
             self._open.remove(number)
-            self._achieved.add(number)
             if sum(self.next_leg <= one < number for one in self._open) <= MAX_LEFT_OUT:
                 self._passing.add(number)
             made_up += number < self.next_leg
@@ -68,8 +68,8 @@ class PassedLegs:
         ahead = range(self.next_leg, len(self._legs))
         following = next((number for number in ahead if any(self._legs[number].gains)), None)
         for number in reversed(ahead):
-            own = number in self._passing or (number == following and number in self._achieved)
-            if own and rupees >= self._legs[number].goal.rupees:
+            passing = number in self._passing or (number == following and number not in self._open)
+            if passing and rupees >= self._legs[number].goal.rupees:
                 return number + 1
         if not ahead:
             return self.next_leg
