@@ -1,8 +1,10 @@
-"""Restarts a server that answers its probe and refuses work, as SeaweedFS does after a disk was full.
+"""Restarts a server that answers its probe and refuses work, as SeaweedFS and NATS do after a disk was full.
 
 The guard writes as a client does. While the disk is full it waits: a restart would not help. Once there is space again
-it restarts the server in any case: SeaweedFS spreads its index over eight databases, and each of them that met the full
-disk refuses writes until it is opened again, while the guard's own object may lie in another one.
+it restarts the server in any case. SeaweedFS spreads its index over eight databases, and each of them that met the full
+disk refuses writes until it is opened again, while the guard's own object may lie in another one. A stream of NATS that
+met the full disk repeats its first error ("no space left on device") until it is opened again, while the account that
+the guard asks for answers all the time.
 """
 
 import asyncio
@@ -42,6 +44,7 @@ class ServerGuard:
     free_mb: Callable[[], float]
     clock: Callable[[], float] = time.monotonic
     _refused_since: float | None = None
+    _met_full_disk: bool = False
     _disk_reported: bool = False
     _restarted: bool = False
     _not_before: float = 0.0
@@ -54,36 +57,36 @@ class ServerGuard:
 
     async def check(self) -> None:
         """Make one attempt; restart the server when attempts have failed for too long though there is space."""
-        name, began = self.server.spec.name, self.clock()
+        name, began, free = self.server.spec.name, self.clock(), self.free_mb()
+        if free < SPACE_MB:
+            self._met_full_disk, self._restarted = True, False
         try:
             async with asyncio.timeout(ATTEMPT_S):
                 await self.attempt()
         except (ZeldaError, OSError, TimeoutError) as error:
             now = self.clock()
             self._refused_since = began if self._refused_since is None else self._refused_since
-            free, refused = self.free_mb(), now - self._refused_since
+            refused = now - self._refused_since
             if free < SPACE_MB:
                 self._report_disk(name, free)
             elif refused >= REFUSED_S and now >= self._not_before:
                 self._restart(f"{name} refuses to store for {refused:.0f} s ({_reason(error)}); restarting it")
             return
         self._refused_since = None
-        if self._disk_reported:
+        if self._met_full_disk and free >= SPACE_MB:
             self._after_full_disk(name)
 
     def _after_full_disk(self, name: str) -> None:
-        if self.free_mb() < SPACE_MB:
-            return
         if self._restarted:
             self.server.report(f"{name} stores again.")
-            self._disk_reported = self._restarted = False
+            self._met_full_disk = self._disk_reported = self._restarted = False
         else:
             self._restart(f"{name} has space again; restarting it, because parts of it refuse to store until then")
 
     def _report_disk(self, name: str, free: float) -> None:
         if not self._disk_reported:
             self.server.report(f"{name} cannot store: its disk has {free:.0f} MB left; free some space.")
-        self._disk_reported, self._restarted = True, False
+        self._disk_reported = True
 
     def _restart(self, reason: str) -> None:
         """Say why and end the process; its supervisor starts it again."""

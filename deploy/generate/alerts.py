@@ -97,6 +97,14 @@ FLOW = (
         "1m",
     ),
     Alert(
+        "BusRefusesEvents",
+        'sum by (namespace, job) (increase(zelda_bus_published_total{outcome="failed"}[5m])) > 0',
+        "critical",
+        "The bus confirms no event of {{ $labels.job }}: it is away, its disk is full, or it needs a restart",
+        "the-bus-confirms-no-event",
+        "5m",
+    ),
+    Alert(
         "EventsWait",
         f"histogram_quantile(0.95, {WAIT_S}) > 600",
         "warning",

@@ -151,7 +151,7 @@ class LiveSystem:
         deadline = time.monotonic() + seconds
         while not await condition():
             if time.monotonic() > deadline or (not self.restarting and self.system.supervisor.done()):
-                last = {one.spec.name: one.last_line() for one in self.system.services}
+                last = {one.spec.name: one.log.read_text().splitlines()[-1:] for one in self.system.services}
                 raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
             await asyncio.sleep(interval_s)
 
@@ -192,6 +192,20 @@ class LiveSystem:
             return await self.segment_count() > recorded
 
         await self.wait_until(more, seconds)
+
+    async def wait_for_epochs(self, epochs: int, seconds: float) -> None:
+        """Wait until the run has played so many more epochs: to play a second one, it needs every service."""
+        played = await self.played_epochs()
+
+        async def more() -> bool:
+            return await self.played_epochs() >= played + epochs
+
+        await self.wait_until(more, seconds)
+
+    async def played_epochs(self) -> int:
+        """Number of played epochs."""
+        entries = await self.store.list(keys.epochs_prefix(RUN))
+        return sum(entry.key.endswith("/finished.json") for entry in entries)
 
     async def _count_when_back(self, seconds: float) -> int:
         """The number of objects, as soon as the store answers."""

@@ -91,3 +91,4 @@ async def test_a_full_disk_stops_nothing_once_there_is_space_again(ring: LiveSys
     assert await ring.wait_for_progress(PROGRESS_S) < PROGRESS_S
     assert len(lines_about(ring, "store cannot store: its disk has", said)) == 1
     await ring.wait_until(lambda: runs_on(ring), 2 * PROGRESS_S)  # one request alone may be retried for a minute
+    await ring.wait_for_epochs(2, START_S)  # also the bus lets every event through

@@ -159,6 +159,22 @@ async def test_a_server_is_restarted_after_a_full_disk_though_it_stores(tmp_path
     await server.process.stop()
 
 
+async def test_a_server_whose_probe_missed_a_full_disk_is_restarted(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    await server.process.start()
+    server.free_mb = 3.0
+    await server.guard.check()
+    assert server.messages == []  # it answers, and one stream of it may refuse
+    server.free_mb = 10_000.0
+    await server.guard.check()
+    assert "has space again; restarting it" in server.messages[0]
+    assert await ended(server.process)
+    await server.guard.check()
+    await server.guard.check()
+    assert server.messages[1:] == ["store stores again."]
+    await server.process.stop()
+
+
 def test_no_token_goes_to_a_program_on_a_port_of_an_ended_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
