@@ -27,6 +27,8 @@ from tests.faults.run_audit import RunAudit, audit_run
 RUN = RunId("ring")
 INTERVAL_S: Final = 0.05
 """Between two looks at a condition: a kill must hit the moment that it is aimed at."""
+PROGRESS_INTERVAL_S: Final = 0.5
+"""Between two looks at how far the run is, which lists many objects: looks must not take the run's processor time."""
 PATIENCE_S: Final = 120.0
 """How long an unreachable coordinator is asked again: without its store, which is away for a minute, it answers 503."""
 # A small but complete ring: the driver samples in its own process, and each epoch takes seconds. Steps have 12
@@ -136,7 +138,7 @@ class LiveSystem:
         """Current state of the run."""
         return str((await self.request("GET", f"/runs/{RUN}"))["record"]["state"])
 
-    async def wait_for_end(self, seconds: float = 240, interval_s: float = INTERVAL_S) -> str:
+    async def wait_for_end(self, seconds: float = 240, interval_s: float = PROGRESS_INTERVAL_S) -> str:
         """Wait up to `seconds` until the run ends; return its final state."""
         await self.wait_until(lambda: self._has_ended(), seconds, interval_s)
         return await self.run_state()
@@ -181,7 +183,7 @@ class LiveSystem:
         """Wait until the run has more objects than now; return the seconds that it took."""
         began = time.monotonic()
         objects = await self._count_when_back(seconds)
-        await self.wait_until(lambda: self._has_more(objects), seconds)
+        await self.wait_until(lambda: self._has_more(objects), seconds, PROGRESS_INTERVAL_S)
         return time.monotonic() - began
 
     async def wait_for_segments(self, seconds: float) -> None:
@@ -191,7 +193,7 @@ class LiveSystem:
         async def more() -> bool:
             return await self.segment_count() > recorded
 
-        await self.wait_until(more, seconds)
+        await self.wait_until(more, seconds, PROGRESS_INTERVAL_S)
 
     async def wait_for_epochs(self, epochs: int, seconds: float) -> None:
         """Wait until the run has played so many more epochs: to play a second one, it needs every service."""
@@ -200,7 +202,7 @@ class LiveSystem:
         async def more() -> bool:
             return await self.played_epochs() >= played + epochs
 
-        await self.wait_until(more, seconds)
+        await self.wait_until(more, seconds, PROGRESS_INTERVAL_S)
 
     async def played_epochs(self) -> int:
         """Number of played epochs."""
