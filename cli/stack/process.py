@@ -23,7 +23,10 @@ MAX_PAUSE_S: Final = 15.0
 STABLE_S: Final = 30.0  # after this uptime the restart backoff starts again from its shortest pause
 WRONG_CONFIG: Final = 2  # a service's exit code for a configuration that no restart can fix
 
-Repairs = Mapping[int, Callable[[], Awaitable[str | None]]]
+Repair = Callable[[], Awaitable[str | None]]
+"""Returns a sentence for the user if it changed anything, or raises StackError."""
+
+Repairs = Mapping[int, Repair]
 NO_REPAIRS: Final[Repairs] = MappingProxyType({})
 
 
@@ -40,8 +43,8 @@ class ProcessSpec:
     """How to start a process. `ready` is polled until it returns True.
 
     `environment` is the complete environment: variables of the terminal do not leak into the process. It listens on
-    `ports`, the first of which `ready` asks. `repairs` maps an exit code to what makes a restart useful; each returns a
-    sentence for the user, if it changed anything, or raises StackError.
+    `ports`, the first of which `ready` asks. `repairs` maps an exit code to what makes a restart useful; `prepare`
+    mends the process's files before each start.
     """
 
     name: str
@@ -52,6 +55,7 @@ class ProcessSpec:
     ready_s: float = READY_S
     ports: Sequence[int] = ()
     repairs: Repairs = field(default_factory=lambda: NO_REPAIRS)
+    prepare: Repair | None = None
 
 
 @dataclass(slots=True)
@@ -96,7 +100,7 @@ class SupervisedProcess:
             pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else pause
             self.restarts += 1
             self.report(f"{self.spec.name} exited with code {code}; restarting in {pause:.1f} s")
-            await self._repair(code)
+            await self._attempt(self.spec.repairs.get(code))
             await asyncio.sleep(pause)
             pause = min(pause * 2, MAX_PAUSE_S)
             if not self._stopping:
@@ -105,13 +109,13 @@ class SupervisedProcess:
     def _rejected_configuration(self) -> StackError:
         return StackError(f"{self.spec.name} rejects its configuration: {self.last_line()} (log: {self.log})")
 
-    async def _repair(self, code: int) -> None:
-        if code not in self.spec.repairs:
+    async def _attempt(self, repair: Repair | None) -> None:
+        if repair is None:
             return
         try:
-            if done := await self.spec.repairs[code]():
+            if done := await repair():
                 self.report(done)
-        except StackError as error:  # the next exit tries again
+        except StackError as error:  # the next start tries again
             self.report(str(error))
 
     def _taken_port(self, ended: bool, answered: bool) -> int | None:
@@ -152,6 +156,7 @@ class SupervisedProcess:
         return lines[-1][:400] if lines else "its log is empty"
 
     async def _spawn(self) -> None:
+        await self._attempt(self.spec.prepare)
         self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.log.touch(mode=0o600)
         with self.log.open("ab") as output:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from cli.stack.connections import bus_settings, local_store
 from cli.stack.process import SupervisedProcess
-from cli.stack.servers import OPERATOR
+from cli.stack.servers import OPERATOR, SPACE_MB
 from shared.bus.jetstream.bus import AWAY, connect
 from shared.errors import Transient, ZeldaError
 from shared.store import keys
@@ -29,7 +29,6 @@ INTERVAL_S: Final = 5.0
 ATTEMPT_S: Final = 10.0  # a server that gives no answer counts as one that refuses
 REFUSED_S: Final = 15.0  # a restarted or busy server refuses some writes; a longer refusal does not end alone
 PATIENCE_S: Final = 45.0  # after a restart, before the next one
-SPACE_MB: Final = 64  # with less the disk is full: SeaweedFS grows its files in steps of some megabytes
 
 Attempt = Callable[[], Awaitable[None]]
 """Makes a server store something; raises ZeldaError or OSError when the server refuses it."""

@@ -3,6 +3,7 @@
 Loopback is no protection: every program and every web page of this machine reaches it. So each server asks for a key.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ SIGNING_KEYS: Final = (
 
 GRPC_PARTS: Final = ("MASTER", "VOLUME", "FILER", "S3", "ADMIN", "CLIENT", "WORKER")
 NO_ORIGIN: Final = "http://invalid"  # no page calls the store; an empty list would allow all
+SPACE_MB: Final = 64  # with less the disk is full: SeaweedFS grows its files in steps of some megabytes
+INDEX_ENTRY: Final = 17  # bytes of an object in a volume's index; a page of the disk holds no whole number of them
 MEMORY = "512MiB"  # without a limit SeaweedFS keeps up to 800 MB after a burst of small objects
 
 
@@ -120,7 +123,43 @@ def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> Process
         ready=lambda: is_up(f"http://127.0.0.1:{port}/healthz"),
         ports=(port, *other_ports.values()),
         grace_s=5,  # it sometimes waits for its own filer, which has ended; every answered write is in its files
+        prepare=lambda: rebuild_cut_indexes(layout.store),
     )
+
+
+async def rebuild_cut_indexes(directory: Path) -> str | None:
+    """Rebuild the indexes of volumes that end within an entry, as one does that met a full disk.
+
+    SeaweedFS does not load such a volume again: it answers 500 for each object in it, and stores new ones elsewhere.
+    The volume's data file has all that the index needs. Raises StackError while the disk has no space for it.
+    """
+    cut = _cut_indexes(directory)
+    if not cut:
+        return None
+    if shutil.disk_usage(directory).free < SPACE_MB * 1e6:
+        raise StackError("store: a full disk has cut off its index, so objects are missing; free some space.")
+    for index in cut:
+        await _rebuild_index(index)
+    return f"store: rebuilt the index of {len(cut)} volumes, which a full disk had cut off."
+
+
+def _cut_indexes(directory: Path) -> list[Path]:
+    return [index for index in sorted(directory.glob("*.idx")) if index.stat().st_size % INDEX_ENTRY]
+
+
+async def _rebuild_index(index: Path) -> None:
+    """`index` is COLLECTION_VOLUME.idx, or VOLUME.idx without a collection."""
+    collection, _, volume = index.stem.rpartition("_")
+    process = await asyncio.create_subprocess_exec(
+        *(find_program("weed"), "fix", f"-collection={collection}", f"-volumeId={volume}", str(index.parent)),
+        env=base_environment(),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await process.communicate()
+    if process.returncode:
+        last = output.decode(errors="replace").strip().rpartition("\n")[2]
+        raise StackError(f"store: the index {index.name}, cut off by a full disk, cannot be rebuilt: {last}")
 
 
 def _grpc_certificates(layout: StackLayout) -> dict[str, str]:

@@ -14,7 +14,7 @@ from cli.stack import local_stack
 from cli.stack.layout import Connection
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from cli.stack.port_owner import listens
-from cli.stack.process import PortTaken, ProcessSpec, SupervisedProcess
+from cli.stack.process import PortTaken, ProcessSpec, StackError, SupervisedProcess
 from cli.stack.server_guard import PATIENCE_S, REFUSED_S, ServerGuard
 from shared.errors import Transient
 from tests.servers import free_ports
@@ -81,6 +81,24 @@ async def test_lost_streams_are_made_again_before_a_restart(tmp_path: Path) -> N
     await one.stop()
     supervising.cancel()
     assert messages[:2] == ["store exited with code 4; restarting in 0.5 s", "The bus had lost streams."]
+
+
+async def test_files_are_mended_before_each_start_and_a_failure_stops_none(tmp_path: Path) -> None:
+    messages: list[str] = []
+    answers = iter(["store: rebuilt an index.", StackError("store: its index is cut off; free some space."), None])
+
+    async def prepare() -> str | None:
+        answer = next(answers)
+        if isinstance(answer, StackError):
+            raise answer
+        return answer
+
+    one = process(tmp_path, SLEEPER, messages, prepare=prepare)
+    for expected in (1, 2, 2):
+        await one.start()
+        assert len(messages) == expected
+        await one.stop()
+    assert messages == ["store: rebuilt an index.", "store: its index is cut off; free some space."]
 
 
 class Server:
