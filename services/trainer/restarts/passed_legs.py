@@ -2,7 +2,8 @@
 
 What a leg achieves is known by its room and by how far each lasting counter rises there. Counts alone do not say what
 was achieved: of two rooms, an episode may solve the second one first. A demonstration also takes what it finds, needed
-or not. So what the leg after next achieves passes both; what was left out still counts when it is made up for.
+or not. So what the leg after next achieves passes both; what was left out still counts when it is made up for. Only
+what is achieved in a room where more is achieved later is not left out: a chest may appear once a fight is won.
 """
 
 from collections.abc import Sequence
@@ -26,6 +27,9 @@ class PassedLegs:
         self._open = [
             number for number, leg in enumerate(legs) if number >= first and any(leg.gains)
         ]  # not achieved yet
+        self._needed = {
+            one for one in self._open if any(_room(legs[one]) == _room(legs[k]) for k in self._open if k > one)
+        }
         self._passing: set[int] = set()  # achieved, and pass the legs before them
         self._room: Room | None = None
         self._before: tuple[int, ...] = ()  # counters before the steps in this room, with what its legs had of them
@@ -55,7 +59,8 @@ class PassedLegs:
                 continue
             self._before = tuple(own + gain for own, gain in zip(self._before, gains, strict=True))
             self._open.remove(number)
-            if sum(self.next_leg <= one < number for one in self._open) <= MAX_LEFT_OUT:
+            left_out = [one for one in self._open if self.next_leg <= one < number]
+            if len(left_out) <= MAX_LEFT_OUT and self._needed.isdisjoint(left_out):
                 self._passing.add(number)
             made_up += number < self.next_leg
         return made_up

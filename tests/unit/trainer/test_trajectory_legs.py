@@ -131,6 +131,18 @@ def test_one_achievement_may_be_left_out_at_a_time() -> None:
     assert passed(legs, (at(9, 0), 0), (at(3, 1), 0), (at(1, 2), 0)) == [0, 0, 2], "the last one waits for its turn"
 
 
+def test_what_a_room_needs_for_its_later_achievement_is_not_left_out() -> None:
+    """A fight in room 1, a switch in room 2, and the chest in room 1 that appears once the fight is won."""
+    fight, switch, chest = (
+        TrajectoryLeg(10 * step, 10 * step + 10, ArchiveGoal(at(room, step + 1)), gains=(1,))
+        for step, room in enumerate((1, 2, 1))
+    )
+    begun, evaded = (at(1, 0), 0), ((at(2, 0), 0), (at(2, 1), 0))
+    assert passed([fight, switch, chest], begun, *evaded) == [0, 0, 0], "the chest waits for the fight"
+    assert passed([fight, switch, chest], begun, *evaded, (at(1, 2), 0)) == [0, 0, 0, 2], "the switch stays solved"
+    assert passed([fight, switch], begun, *evaded) == [0, 0, 2], "without a chest nothing needs the fight"
+
+
 def test_an_achievement_is_known_by_its_room() -> None:
     """The second of two rooms was solved first: the counts are those of the first leg, and do not pass it."""
     legs = [
