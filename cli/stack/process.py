@@ -30,6 +30,10 @@ Repairs = Mapping[int, Repair]
 NO_REPAIRS: Final[Repairs] = MappingProxyType({})
 
 
+async def nothing_to_mend() -> None:
+    """The repair that changes nothing."""
+
+
 class StackError(Exception):
     """The local stack cannot start or continue. The message is one sentence for the user."""
 
@@ -55,7 +59,7 @@ class ProcessSpec:
     ready_s: float = READY_S
     ports: Sequence[int] = ()
     repairs: Repairs = field(default_factory=lambda: NO_REPAIRS)
-    prepare: Repair | None = None
+    prepare: Repair = nothing_to_mend
 
 
 @dataclass(slots=True)
@@ -100,7 +104,7 @@ class SupervisedProcess:
             pause = FIRST_PAUSE_S if time.monotonic() - started > STABLE_S else pause
             self.restarts += 1
             self.report(f"{self.spec.name} exited with code {code}; restarting in {pause:.1f} s")
-            await self._attempt(self.spec.repairs.get(code))
+            await self._repair(self.spec.repairs.get(code, nothing_to_mend))
             await asyncio.sleep(pause)
             pause = min(pause * 2, MAX_PAUSE_S)
             if not self._stopping:
@@ -109,9 +113,7 @@ class SupervisedProcess:
     def _rejected_configuration(self) -> StackError:
         return StackError(f"{self.spec.name} rejects its configuration: {self.last_line()} (log: {self.log})")
 
-    async def _attempt(self, repair: Repair | None) -> None:
-        if repair is None:
-            return
+    async def _repair(self, repair: Repair) -> None:
         try:
             if done := await repair():
                 self.report(done)
@@ -150,13 +152,13 @@ class SupervisedProcess:
         """Exit code, or None while the process runs."""
         return self.process.returncode if self.process else None
 
-    def last_line(self) -> str:
-        """The last line of its log (at most 400 characters): usually the reason of a crash."""
+    def last_line(self, characters: int = 400) -> str:
+        """The last line of its log, at most so much of it: usually the reason of a crash."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines() if self.log.exists() else []
-        return lines[-1][:400] if lines else "its log is empty"
+        return lines[-1][:characters] if lines else "its log is empty"
 
     async def _spawn(self) -> None:
-        await self._attempt(self.spec.prepare)
+        await self._repair(self.spec.prepare)
         self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.log.touch(mode=0o600)
         with self.log.open("ab") as output:

@@ -7,8 +7,10 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from cli.stack.certificates import ensure_certificate
@@ -123,43 +125,38 @@ def s3_spec(layout: StackLayout, allocator: PortAllocator, port: int) -> Process
         ready=lambda: is_up(f"http://127.0.0.1:{port}/healthz"),
         ports=(port, *other_ports.values()),
         grace_s=5,  # it sometimes waits for its own filer, which has ended; every answered write is in its files
-        prepare=lambda: rebuild_cut_indexes(layout.store),
+        prepare=lambda: asyncio.to_thread(rebuild_cut_indexes, layout.store),
     )
 
 
-async def rebuild_cut_indexes(directory: Path) -> str | None:
-    """Rebuild the indexes of volumes that end within an entry, as one does that met a full disk.
+def rebuild_cut_indexes(directory: Path) -> str | None:
+    """Rebuild each volume's index that ends within an entry, as one does that met a full disk.
 
     SeaweedFS does not load such a volume again: it answers 500 for each object in it, and stores new ones elsewhere.
     The volume's data file has all that the index needs. Raises StackError while the disk has no space for it.
     """
-    cut = _cut_indexes(directory)
+    cut = [index for index in sorted(directory.glob("*.idx")) if index.stat().st_size % INDEX_ENTRY]
     if not cut:
         return None
     if shutil.disk_usage(directory).free < SPACE_MB * 1e6:
         raise StackError("store: a full disk has cut off its index, so objects are missing; free some space.")
     for index in cut:
-        await _rebuild_index(index)
-    return f"store: rebuilt the index of {len(cut)} volumes, which a full disk had cut off."
+        _rebuild_index(index)
+    return f"store: rebuilt {', '.join(index.name for index in cut)}, which a full disk had cut off."
 
 
-def _cut_indexes(directory: Path) -> list[Path]:
-    return [index for index in sorted(directory.glob("*.idx")) if index.stat().st_size % INDEX_ENTRY]
-
-
-async def _rebuild_index(index: Path) -> None:
-    """`index` is COLLECTION_VOLUME.idx, or VOLUME.idx without a collection."""
+def _rebuild_index(index: Path) -> None:
+    """`index` is COLLECTION_VOLUME.idx, or VOLUME.idx without a collection. Only a complete one takes its place."""
     collection, _, volume = index.stem.rpartition("_")
-    process = await asyncio.create_subprocess_exec(
-        *(find_program("weed"), "fix", f"-collection={collection}", f"-volumeId={volume}", str(index.parent)),
-        env=base_environment(),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    output, _ = await process.communicate()
-    if process.returncode:
-        last = output.decode(errors="replace").strip().rpartition("\n")[2]
-        raise StackError(f"store: the index {index.name}, cut off by a full disk, cannot be rebuilt: {last}")
+    with TemporaryDirectory(dir=index.parent.parent) as folder:
+        for file in index.parent.glob(f"{index.stem}.[dv]*"):  # the data, and how the volume is stored
+            (Path(folder) / file.name).symlink_to(file)
+        command = [find_program("weed"), "fix", f"-collection={collection}", f"-volumeId={volume}", folder]
+        done = subprocess.run(command, env=base_environment(), capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = done.stderr.strip().rpartition("\n")[2]
+            raise StackError(f"store: {index.name}, which a full disk has cut off, cannot be rebuilt: {reason}")
+        (Path(folder) / index.name).replace(index)
 
 
 def _grpc_certificates(layout: StackLayout) -> dict[str, str]:

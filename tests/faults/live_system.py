@@ -153,7 +153,7 @@ class LiveSystem:
         deadline = time.monotonic() + seconds
         while not await condition():
             if time.monotonic() > deadline or (not self.restarting and self.system.supervisor.done()):
-                last = {one.spec.name: one.log.read_text().splitlines()[-1:] for one in self.system.services}
+                last = {one.spec.name: one.last_line(4_000) for one in self.system.services}
                 raise AssertionError(f"not within {seconds} s; {last}; {self.messages}")
             await asyncio.sleep(interval_s)
 
@@ -188,21 +188,19 @@ class LiveSystem:
 
     async def wait_for_segments(self, seconds: float) -> None:
         """Wait until the run has recorded another segment."""
-        recorded = await self.segment_count()
-
-        async def more() -> bool:
-            return await self.segment_count() > recorded
-
-        await self.wait_until(more, seconds, PROGRESS_INTERVAL_S)
+        await self._wait_for_more(self.segment_count, 1, seconds)
 
     async def wait_for_epochs(self, epochs: int, seconds: float) -> None:
         """Wait until the run has played so many more epochs: to play a second one, it needs every service."""
-        played = await self.played_epochs()
+        await self._wait_for_more(self.played_epochs, epochs, seconds)
 
-        async def more() -> bool:
-            return await self.played_epochs() >= played + epochs
+    async def _wait_for_more(self, count: Callable[[], Awaitable[int]], more: int, seconds: float) -> None:
+        enough = await count() + more
 
-        await self.wait_until(more, seconds, PROGRESS_INTERVAL_S)
+        async def counted() -> bool:
+            return await count() >= enough
+
+        await self.wait_until(counted, seconds, PROGRESS_INTERVAL_S)
 
     async def played_epochs(self) -> int:
         """Number of played epochs."""

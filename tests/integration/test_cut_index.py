@@ -38,7 +38,8 @@ async def test_a_cut_index_is_rebuilt_before_the_store_starts(tmp_path: Path) ->
         assert {key: await store.get(key) for key in OBJECTS} == OBJECTS
     finally:
         await system.process("store").kill()
-    assert messages == [f"store: rebuilt the index of {len(indexes)} volumes, which a full disk had cut off."]
+    names = ", ".join(index.name for index in indexes)
+    assert messages == [f"store: rebuilt {names}, which a full disk had cut off."]
     assert all(index.stat().st_size % INDEX_ENTRY == 0 for index in indexes)
 
 

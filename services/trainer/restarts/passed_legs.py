@@ -2,8 +2,8 @@
 
 What a leg achieves is known by its room and by how far each lasting counter rises there. Counts alone do not say what
 was achieved: of two rooms, an episode may solve the second one first. A demonstration also takes what it finds, needed
-or not. So what the leg after next achieves passes both; what was left out still counts when it is made up for. Only
-what is achieved in a room where more is achieved later is not left out: a chest may appear once a fight is won.
+or not. So what the leg after next achieves passes both; what was left out still counts when it is made up for. An
+achievement whose room has a later one is never left out: a chest there may appear only once a fight is won.
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,8 @@ class PassedLegs:
         self._open = [
             number for number, leg in enumerate(legs) if number >= first and any(leg.gains)
         ]  # not achieved yet
-        self._needed = {
-            one for one in self._open if any(_room(legs[one]) == _room(legs[k]) for k in self._open if k > one)
-        }
+        last = {_room(legs[number]): number for number in self._open}
+        self._needed = {number for number in self._open if number < last[_room(legs[number])]}
         self._passing: set[int] = set()  # achieved, and pass the legs before them
         self._room: Room | None = None
         self._before: tuple[int, ...] = ()  # counters before the steps in this room, with what its legs had of them

@@ -128,6 +128,19 @@ async def ended(one: SupervisedProcess) -> bool:
     return one.exit_code == -9
 
 
+async def assert_restarted_with_space(server: Server) -> None:
+    """Free the disk: the guard restarts the server, says so, and says once that it stores again."""
+    said = len(server.messages)
+    server.free_mb = 10_000.0
+    await server.guard.check()
+    assert "has space again; restarting it" in server.messages[said]
+    assert await ended(server.process)
+    await server.guard.check()
+    await server.guard.check()
+    assert server.messages[said + 1 :] == ["store stores again."]
+    await server.process.stop()
+
+
 async def test_a_server_that_refuses_to_store_is_restarted(tmp_path: Path) -> None:
     server = Server(tmp_path)
     await server.process.start()
@@ -167,14 +180,8 @@ async def test_a_server_is_restarted_after_a_full_disk_though_it_stores(tmp_path
     server.refuses = False  # a small object finds room, or lies in a part that did not meet the full disk
     await server.guard.check()
     assert server.process.exit_code is None  # the disk is still full
-    server.free_mb = 10_000.0
-    await server.guard.check()
-    assert "has space again; restarting it" in server.messages[1]
-    assert await ended(server.process)
-    await server.guard.check()
-    await server.guard.check()
-    assert server.messages[2:] == ["store stores again."]
-    await server.process.stop()
+    assert len(server.messages) == 1
+    await assert_restarted_with_space(server)
 
 
 async def test_a_server_whose_probe_missed_a_full_disk_is_restarted(tmp_path: Path) -> None:
@@ -183,14 +190,7 @@ async def test_a_server_whose_probe_missed_a_full_disk_is_restarted(tmp_path: Pa
     server.free_mb = 3.0
     await server.guard.check()
     assert server.messages == []  # it answers, and one stream of it may refuse
-    server.free_mb = 10_000.0
-    await server.guard.check()
-    assert "has space again; restarting it" in server.messages[0]
-    assert await ended(server.process)
-    await server.guard.check()
-    await server.guard.check()
-    assert server.messages[1:] == ["store stores again."]
-    await server.process.stop()
+    await assert_restarted_with_space(server)
 
 
 def test_no_token_goes_to_a_program_on_a_port_of_an_ended_system(
