@@ -133,7 +133,7 @@ def evaluate(
         f"{run}, policy after epoch {found['epoch']}: {found['finished']} of {episodes} episodes finish the game "
         f"(95 % interval {found['finished_low']:.2f} to {found['finished_high']:.2f}){steps_of}; "
         f"{found['milestones_mean']} of {found['milestones_total']} milestones on average, {found['milestones_most']} "
-        f"at most; the hero died in {found['died']}"
+        f"at most; the hero died {found['deaths']} times"
     )
 
 
@@ -180,12 +180,13 @@ def _write_video(playing: "PlayedEpisode", video: Path, frame_skip: int, comment
 def _result(report: "EpisodeReport", run: RunId, epoch: int, video: Path | None) -> dict[str, Any]:
     result: dict[str, Any] = {"run": str(run), "epoch": epoch, "steps": report.steps, "rooms": report.rooms}
     result |= {"milestones": report.milestones, "milestones_total": report.milestones_total}
-    return result | {"died": report.died, "finished": report.finished, "video": str(video) if video else None}
+    return result | {"deaths": report.deaths, "finished": report.finished, "video": str(video) if video else None}
 
 
 def _sentence(result: Mapping[str, Any]) -> str:
-    end = "the hero died" if result["died"] else "the game is finished" if result["finished"] else "out of steps"
+    end = "the game is finished" if result["finished"] else "the game is not finished"
     return (
         f"{result['run']}, policy after epoch {result['epoch']}: {result['steps']:,} steps, {result['rooms']} rooms, "
-        f"{result['milestones']} of {result['milestones_total']} milestones, {end}"
+        f"{result['milestones']} of {result['milestones_total']} milestones, the hero died {result['deaths']} times, "
+        f"{end}"
     )

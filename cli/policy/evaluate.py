@@ -38,7 +38,7 @@ def summary(reports: Sequence[EpisodeReport]) -> dict[str, Any]:
         "finished": len(finished),
         "finished_low": round(float(interval.low), 4),
         "finished_high": round(float(interval.high), 4),
-        "died": sum(report.died for report in reports),
+        "deaths": sum(report.deaths for report in reports),
         "milestones_mean": round(fmean(report.milestones for report in reports), 2),
         "milestones_most": max(report.milestones for report in reports),
         "milestones_total": reports[0].milestones_total,

@@ -130,6 +130,11 @@ class RunConfig(Contract):
     run_hours: float | None = Field(None, gt=0, le=10_000, description="hours after which no epoch starts")
     epoch_steps: int = Field(300_000, ge=300, le=1_000_000_000, description="environment steps per epoch")
     episode_length: int = Field(30_000, ge=300, le=10_000_000, description="steps until an episode is truncated")
+    terminal_on_death: bool = Field(
+        True,
+        description="whether an episode ends when the hero dies; false: it goes on where the game lets him go on, and "
+        "only what the learner adds up ends there",
+    )
     segment_steps: int = Field(300, ge=10, le=5_000, description="steps of a recorded segment")
     frame_skip: int = Field(4, ge=1, le=60, description="emulator frames per step")
     env_runners: int = Field(3, ge=0, le=1_000, description="Ray env runners; 0 samples in the driver")

@@ -32,6 +32,7 @@ class EnvConfig(BaseModel):
     threads: int = Field(1, ge=1, le=64, description="threads that step the environments of one process")
     frame_skip: int = Field(4, ge=1, le=60)
     episode_length: int = Field(30_000, ge=1, le=10_000_000)
+    terminal_on_death: bool = Field(True, description="whether an episode ends when the hero dies")
     segment_steps: int = Field(300, ge=10, le=5_000)
     observation: ObservationName = "obs/v2"
     guided: bool = Field(False, description="whether the observation has a part for suggestions, zeros without one")
@@ -54,8 +55,8 @@ class EnvConfig(BaseModel):
     def of_run(cls, run: RunConfig, **more: object) -> Self:
         """The configuration of a run's environments. `more` adds fields that a run lacks: runner, threads, files."""
         shared = (
-            "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "segment_steps", "observation",
-            "actions", "options", "rewards",
+            "game", "world", "difficulty", "seed", "frame_skip", "episode_length", "terminal_on_death",
+            "segment_steps", "observation", "actions", "options", "rewards",
         )  # fmt: skip
         values = {name: getattr(run, name) for name in shared}
         guided = run.guidance.enabled

@@ -1,4 +1,4 @@
-"""Detects dialog, puzzle, stuck and loop from the game's states. Flickering values are smoothed over three steps.
+"""Detects dialog, puzzle, stuck, loop and death from the game's states. What flickers is smoothed over three steps.
 
 Facts for rewards, reports and judges; the policy sees the state itself. Pure: states in, facts out.
 """
@@ -37,7 +37,11 @@ class Hysteresis:
 
 
 class Detectors:
-    """The detectors of one episode. `puzzle_gain` counts what was solved in the last step."""
+    """The detectors of one episode. `puzzle_gain` counts what was solved in the last step.
+
+    `deaths` counts those of the episode. `died` is true in the first step of a death; the steps until he can go on
+    belong to it.
+    """
 
     def __init__(self, state: GameState) -> None:
         self._dialog, self._puzzle = Hysteresis(), Hysteresis()
@@ -47,14 +51,17 @@ class Detectors:
         self._scene: Scene | None = None
         self._column = self._row = -1
         self._pressed: set[tuple[int, int, int]] = set()
-        self.puzzle_gain = 0
-        self.dialog = self.puzzle = self.stuck = self.loop = False
+        self._counted, self._dead = state.inventory.deaths, False
+        self.puzzle_gain = self.deaths = 0
+        self.dialog = self.puzzle = self.stuck = self.loop = self.died = False
 
     def step(self, previous: GameState, state: GameState) -> None:
         """Compare two consecutive states."""
-        self.puzzle_gain = 0
+        self.puzzle_gain, self.died = 0, False
         if state.scene is not self._scene:
             self._update_scene(previous, state)
+        if state.scene is not previous.scene or state.dying or self._dead:
+            self._update_death(state)
         if state.control:
             column, row = state.x >> 4, state.y >> 4
             if column == self._column and row == self._row:
@@ -74,6 +81,14 @@ class Detectors:
         self._scene = state.scene if dialog.settled and puzzle.settled else None
         if previous.scene is not state.scene:
             self._column = -1  # the same tile of another room is another place
+
+    def _update_death(self, state: GameState) -> None:
+        """Notice a death once: when the hero begins to die, or when the game counts it; some games do so later."""
+        dead = state.died_since(self._counted)
+        self.died, self._dead = dead and not self._dead, dead
+        if self.died:
+            self.deaths += 1
+            self._counted = None if self._counted is None else self._counted + 1
 
     def _move_to(self, state: GameState, column: int, row: int) -> None:
         self._column, self._row = column, row

@@ -56,7 +56,7 @@ class EpisodeReport:
     tiles: int
     milestones: int
     milestones_total: int
-    died: bool
+    deaths: int
     finished: bool
 
 
@@ -68,6 +68,8 @@ class StepResult(NamedTuple):
     terminated: bool
     truncated: bool
     report: EpisodeReport | None = None
+    died: bool = False
+    """The hero dies in this step; the steps until he can go on belong to the same death."""
 
 
 class EpisodeRecorder(Protocol):
@@ -201,7 +203,7 @@ class GameSession:
         self.detectors = Detectors(self.state)
         self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
         self._rewards.begin(self.state)
-        self._deaths = self.state.inventory.deaths
+        self._terminal_on_death = self.config.terminal_on_death or start.ends_with_death
         reached = self.image if before is None else loaded
         self._reached = [milestone.reached(reached) for milestone in self.game.milestones]
         self._done = all(self._reached)  # also for a game without milestones, which nothing finishes
@@ -311,7 +313,7 @@ class GameSession:
 
     def report(self) -> EpisodeReport:
         """The report of the running episode so far."""
-        return self._report(died=False, finished=False)
+        return self._report(finished=False)
 
     def _evaluate(self, previous: GameState, state: GameState, action: int) -> StepResult:
         """Reward, ending and observation of the step from `previous` to `state`."""
@@ -319,21 +321,20 @@ class GameSession:
         trace.step(state, action)
         self.counters.step(previous, state, trace)
         self.detectors.step(previous, state)
-        died = finished = False
+        died, finished = self.detectors.died, False
         if state.scene is not previous.scene or state.dying or not episode.steps:
-            died = state.died_since(self._deaths)
             finished = self._reach_milestones(previous, state)
         transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
         reward = self._rewards.step(transition)
         episode.steps += 1
         episode.total += reward
         episode.actions.append(action)
-        terminated = died or finished
+        terminated = finished or (died and self._terminal_on_death)
         truncated = not terminated and episode.steps >= self._longest
         self.features = self.vector.step(state, trace)
         seen = self._seen() if self.pixels is None else self.pixels.step(state, trace)
-        report = self._report(died, finished) if terminated or truncated else None
-        return StepResult(seen, reward, terminated, truncated, report)
+        report = self._report(finished) if terminated or truncated else None
+        return StepResult(seen, reward, terminated, truncated, report, died)
 
     def _seen(self) -> np.ndarray:
         """What the policy sees of features, counters, surroundings, progress and suggestion."""
@@ -355,7 +356,7 @@ class GameSession:
         self._done = all(reached)
         return self._done
 
-    def _report(self, died: bool, finished: bool) -> EpisodeReport:
+    def _report(self, finished: bool) -> EpisodeReport:
         return EpisodeReport(
             episode=self.episode.number,
             start=self.episode.start.name,
@@ -366,7 +367,7 @@ class GameSession:
             tiles=self.trace.tiles,
             milestones=self.milestones,
             milestones_total=len(self._reached),
-            died=died,
+            deaths=self.detectors.deaths,
             finished=finished,
         )
 

@@ -218,9 +218,12 @@ class Hearts:
         self._lost = 0
 
     def __call__(self, step: Transition) -> float:
-        """Hearts gained (sign 1) or minus the hearts lost (sign -1)."""
+        """Hearts gained (sign 1) or minus the hearts lost (sign -1). A death and the hearts after it pay nothing."""
+        if step.died or step.previous.dying:
+            self._lost = 0
+            return 0.0
         change = step.state.inventory.health - step.previous.inventory.health
-        if change == 0 or step.died:
+        if change == 0:
             return 0.0
         if change < 0:
             self._lost -= change

@@ -92,6 +92,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._observations: np.ndarray = np.zeros((count, *single.shape), single.dtype)
         self._ended = np.zeros(count, np.bool_)
         self.held = np.zeros(count, np.bool_)
+        self.died = np.zeros(count, np.bool_)
         self._packed_counters, self._counters = b"", np.zeros((count, counters.SIZE), np.float32)
 
     def reset(
@@ -111,7 +112,8 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     def step(self, actions: np.ndarray) -> Step:
         """Step every environment. `infos["report"]` holds reports of ended episodes, masked by `infos["_report"]`.
 
-        Environments marked in `held` afterwards stood still: same observation, reward 0, to be left out.
+        Afterwards `died` marks environments whose hero has just died, whether or not this ends the episode, and `held`
+        those that stood still: same observation, reward 0, to be left out.
         """
         self._actions: list[int] = np.asarray(actions).tolist()
         self._rewards = np.zeros(self.num_envs)
@@ -119,12 +121,13 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         self._truncated = np.zeros(self.num_envs, np.bool_)
         self._reports: dict[int, dict[str, Any]] = {}
         self.held = np.zeros(self.num_envs, np.bool_)
+        self.died = np.zeros(self.num_envs, np.bool_)
         self._run_parts(self._step_part)
         if self.held.all():
             time.sleep(ALL_HELD_S)
         if self.rewarder is not None:
             seen = self._seen_by(self.rewarder)
-            self._rewards += self.rewarder.advance(seen, self._terminated, self._truncated, self.held)
+            self._rewards += self.rewarder.advance(seen, self._terminated | self.died, self._truncated, self.held)
         self._ended = self._terminated | self._truncated
         return self._observations.copy(), self._rewards, self._terminated, self._truncated, self._infos()
 
@@ -180,6 +183,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 observations[env] = result.observation
                 if result.reward:
                     self._rewards[env] = result.reward
+                self.died[env] = result.died
                 if result.report is not None:
                     self._terminated[env], self._truncated[env] = result.terminated, result.truncated
                     self._reports[env] = report_info(result.report)

@@ -60,7 +60,8 @@ class BackwardCurriculum:
         starts: list[StartState | None] = []
         paths: dict[str, PathStart] = {}
         for point, (state, step) in found.items():
-            starts.append(replace(state, length=longest_episode(legs[aims[point]].end - step)))
+            length = longest_episode(legs[aims[point]].end - step)
+            starts.append(replace(state, length=length, ends_with_death=True))
             paths[state.name] = PathStart(trajectory.entry, step, follows=step, leg=aims[point])
         starts += [None] * true_starts(len(starts), config.share)
         arrived = stage.arrived

@@ -89,7 +89,7 @@ class CellCollector:
         passed = self._limits[env].look(session)
         self._goals[env].look(session.state, session.counters)
         cell = self._watches[env].enter(session.state, session.counters)
-        if cell is None:
+        if cell is None or session.detectors.deaths:  # no path of the archive leads through a death
             return passed
         if cell not in self._seen[env]:
             self._seen[env].add(cell)

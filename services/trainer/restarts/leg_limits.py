@@ -12,7 +12,7 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import Trail
 from services.trainer.state_archive.cell import cell_of, coarse_tile, may_restart
-from services.trainer.state_archive.goal import TrajectoryLeg, rupees_of
+from services.trainer.state_archive.goal import TrajectoryLeg, enemy_health_of, rupees_of
 from shared.game.decoding.state import RoomKey
 
 AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
@@ -45,7 +45,8 @@ class LegLimits:
         """What the episode has passed so far."""
         self._goes_on = first is None or legs[first].mastered
         self._trail = Trail(legs, self.next_leg, begin)
-        self._seen: tuple[RoomKey, tuple[int, int], int, bytes, bool] | None = None
+        self._deaths = session.detectors.deaths
+        self._seen: tuple[RoomKey, tuple[int, int], int, int, bytes, bool] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
@@ -60,29 +61,40 @@ class LegLimits:
         return self._first is not None and self.next_leg > self._first
 
     def look(self, session: GameSession) -> LegProgress:
-        """What the last step passed; for goals the episode is granted the steps of the next leg.
+        """What the last step passed. For a goal the episode is granted the time of the next leg, for a point of the
+        trail that of the rest of its leg: a fight takes as long as it takes, and who has lost the way passes no point.
 
-        On the same coarse tile, with the same money, counters and control, a look costs a comparison.
+        On the same coarse tile, with the same money, enemies, counters and control, a look costs a comparison.
         """
         if self.next_leg >= len(self._legs):
             return NO_PROGRESS
         state, rupees = session.state, rupees_of(session.state)
-        control = may_restart(state)
-        seen = state.key, coarse_tile(state.x, state.y), rupees, session.counters.packed, control
+        control, enemy_health = may_restart(state), enemy_health_of(state)
+        seen = state.key, coarse_tile(state.x, state.y), rupees, enemy_health, session.counters.packed, control
         if seen == self._seen:
             return NO_PROGRESS
         self._seen = seen
         cell = cell_of(state, session.counters.values)
-        points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row))
+        if session.detectors.deaths > self._deaths and control:
+            self._deaths = session.detectors.deaths
+            session.allow(longest_episode(self._trail.turn_back(self.next_leg, (cell.group, cell.room))))
+        points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row), enemy_health)
         goals = self._legs_passed.enter(cell, rupees, control=control)
         if goals:
-            session.allow(self._steps_from_here())
+            session.allow(self._steps_of_next_leg())
+        elif points and self._plays_on:
+            session.allow(longest_episode(self._legs[self.next_leg].end - self._trail.step))
         progress = LegProgress(goals, points)
         self.passed = self.passed.plus(progress)
         return progress
 
-    def _steps_from_here(self) -> int:
+    @property
+    def _plays_on(self) -> bool:
+        """Whether the episode is on the leg it began on, or goes on through the next one."""
+        return self.next_leg == (self._first or 0) or (self._goes_on and self._legs[self.next_leg].mastered)
+
+    def _steps_of_next_leg(self) -> int:
         if self.next_leg == len(self._legs):
             return longest_episode(0)
         leg = self._legs[self.next_leg]
-        return longest_episode(leg.end - leg.begin) if self._goes_on and leg.mastered else AFTER_GOAL
+        return longest_episode(leg.end - leg.begin) if self._plays_on else AFTER_GOAL

@@ -16,7 +16,7 @@ from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
-from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, rises, rupees_of
+from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enemy_health_of, rises, rupees_of
 from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
@@ -104,7 +104,8 @@ class TrajectoryPlayer:
         def look(step: int) -> None:
             if may_restart(session.state):
                 cell = cell_of(session.state, session.counters.values)
-                moments.append(TrajectoryMoment(step, cell, rupees_of(session.state)))
+                state = session.state
+                moments.append(TrajectoryMoment(step, cell, rupees_of(state), enemy_health_of(state)))
 
         self._play(trajectory, name, look)
         legs = legs_of(moments)

@@ -27,7 +27,11 @@ ACTED = "acted"
 HELD = "held"
 """Attribute of an environment: which of its games stood still in the last step, waiting for a model."""
 
-Cut = Literal["terminated", "truncated", "held"]
+DIED = "died"
+"""Attribute of an environment: in which of its games the hero died in the last step. There the returns end, as in Mnih
+et al. 2015, https://doi.org/10.1038/nature14236, also if the episode goes on."""
+
+Cut = Literal["terminated", "truncated", "held", "died"]
 Mask = NDArray[np.bool_]
 
 
@@ -50,6 +54,7 @@ class Rollout:
         acted: Mask | None = None,
         held: Mask | None = None,
         memory: NDArray[Any] | None = None,
+        died: Mask | None = None,
     ) -> None:
         """Add a vector step; `memory` (N, M) is the policy's before it. An environment that had ended was reset by it,
         which counts as no step.
@@ -70,6 +75,8 @@ class Rollout:
         if self.ended.any():
             kinds: tuple[Cut, Cut] = ("truncated", "terminated")
             self._cuts += [(step, int(env), kinds[int(terminated[env])]) for env in np.flatnonzero(self.ended)]
+        if died is not None and (died & ~self.ended).any():
+            self._cuts += [(step, int(env), "died") for env in np.flatnonzero(died & ~self.ended)]
         if held is not None and held.any():
             self.steps -= int(np.count_nonzero(held))
             self._cuts += [(step, int(env), "held") for env in np.flatnonzero(held)]
@@ -87,8 +94,9 @@ class Rollout:
                 self._begins[env] = step + 1
                 continue
             found.append(self._chunk(observations, by_env, env, step + 1))
-            found[-1].is_terminated, found[-1].is_truncated = cut == "terminated", cut == "truncated"
-            self._begins[env], self.names[env] = step + 2, uuid.uuid4().hex
+            found[-1].is_terminated, found[-1].is_truncated = cut != "truncated", cut == "truncated"
+            # The step after an end only resets the environment; the one after a death is played.
+            self._begins[env], self.names[env] = step + 1 + (cut != "died"), uuid.uuid4().hex
         open_ = [env for env, begin in enumerate(self._begins) if begin < length]
         return found + [self._chunk(observations, by_env, env, length) for env in open_]
 
@@ -168,9 +176,9 @@ class BatchedEnvRunner(SingleAgentEnvRunner):
         results = self._try_env_step(actions)
         if results == ENV_STEP_FAILURE:
             return False
-        acted, held = getattr(self.env.unwrapped, ACTED, None), getattr(self.env.unwrapped, HELD, None)
+        acted, held, died = (getattr(self.env.unwrapped, name, None) for name in (ACTED, HELD, DIED))
         remembered = memory.numpy() if self.module.pi.memory_size else None
-        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted, held, remembered)
+        self._rollout.add(actions, outputs[Columns.ACTION_LOGP].numpy(), results, acted, held, remembered, died)
         if remembered is not None:
             self._memory = forgotten(outputs[MEMORY], ended)
         return True

@@ -81,6 +81,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._ended = np.zeros(self.num_envs, np.bool_)
         self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
         self.held: NDArray[np.bool_] | None = None  # games that stood still in the last step; None: no planner
+        self.died: NDArray[np.bool_] | None = None  # games whose hero died in the last step; None: none was stepped
         self._answers: PacedAnswers | None = None
         self._gate = WaitGate()
         self._in_flight: QuestionsInFlight | None = None
@@ -118,7 +119,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._behaviour.update(games.sessions, games.held)
         rewards += self._collect_states(games.sessions)
         self._watch_passes(actions, self._ended)
-        self._seen = observations
+        self._seen, self.died = observations, games.died
         if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
@@ -271,7 +272,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return
         for env, action in enumerate(actions):
             leg = self._collector.next_leg(env)
-            if began[env]:
+            if began[env] or (self.died is not None and self.died[env]):  # a way to death is not imitated
                 self._passes.begin(env, leg)
             else:
                 self._passes.add(env, self._seen[env], int(action), leg)
@@ -310,7 +311,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             "tiles": float(report["tiles"]),
             "milestones": float(report["milestones"]),
             "milestones_share": report["milestones"] / max(1, report["milestones_total"]),
-            "deaths": float(report["died"]),
+            "deaths": float(report["deaths"]),
             "finished": float(report["finished"]),
             **self._behaviour.pop(env),
             **self._assistance_facts(env),

@@ -34,11 +34,13 @@ class PathGoal(NamedTuple):
 
 
 class TrailPoint(NamedTuple):
-    """A step at which a trajectory enters a coarse tile."""
+    """A step at which a trajectory enters a coarse tile, or hits an enemy."""
 
     step: int
     place: tuple[int, int, int, int]
     """Group, room, column and row."""
+    enemy_health: int | None = None
+    """What the room's enemies have left together after a hit; None: the tile is entered."""
 
 
 class TrajectoryLeg(NamedTuple):
@@ -55,6 +57,11 @@ class TrajectoryLeg(NamedTuple):
     """The coarse tiles on the way to the goal, in their order."""
     gains: tuple[int, ...] = ()
     """How far each lasting counter rises at the end; empty if it is unknown, or if none does."""
+
+
+def enemy_health_of(state: GameState) -> int:
+    """What the enemies in the room have left together."""
+    return sum(enemy.health for enemy in state.enemies)
 
 
 def rupees_of(state: GameState) -> int:

@@ -1,6 +1,6 @@
 """Cuts a trajectory into legs, at each lasting achievement and at places on a long way to one, with trails. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -18,6 +18,8 @@ class TrajectoryMoment(NamedTuple):
     step: int
     cell: ArchiveCell
     rupees: int
+    enemy_health: int = 0
+    """What the enemies in the room have left together."""
 
 
 def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
@@ -42,13 +44,17 @@ def legs_of(moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
 
 
 def with_trails(legs: Sequence[TrajectoryLeg], moments: Sequence[TrajectoryMoment]) -> list[TrajectoryLeg]:
-    """The legs with the coarse tiles that lie on their ways."""
-    trail = [
-        TrailPoint(after.step, _tile(after.cell))
-        for before, after in pairwise(moments)
-        if _tile(after.cell) != _tile(before.cell)
-    ]
+    """The legs with the coarse tiles that lie on their ways, and the hits at the enemies there."""
+    trail = [point for before, after in pairwise(moments) for point in _points(before, after)]
     return [leg._replace(trail=tuple(point for point in trail if leg.begin < point.step <= leg.end)) for leg in legs]
+
+
+def _points(before: TrajectoryMoment, after: TrajectoryMoment) -> Iterator[TrailPoint]:
+    place = _tile(after.cell)
+    if place != _tile(before.cell):
+        yield TrailPoint(after.step, place)
+    if place[:2] == _tile(before.cell)[:2] and after.enemy_health < before.enemy_health:
+        yield TrailPoint(after.step, place, after.enemy_health)
 
 
 def _tile(cell: ArchiveCell) -> tuple[int, int, int, int]:

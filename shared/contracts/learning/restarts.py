@@ -50,7 +50,8 @@ class RestartsConfig(Contract):
         0.3,
         ge=0,
         le=100,
-        description="`backward`: reward for each coarse tile of the trajectory that an episode passes; 0: none",
+        description="`backward`: reward for each coarse tile of the trajectory that an episode passes, and for each "
+        "hit at an enemy as on it; 0: none",
     )
 
     @property

@@ -28,6 +28,8 @@ class StartState:
     """What the episode remembers that the state continues (observation/episode_memory.py); None: a new episode."""
     length: int | None = None
     """Steps until an episode from here is truncated; None: the run's `episode_length`."""
+    ends_with_death: bool = False
+    """An episode from here ends when the hero dies, also in a run whose episodes go on then."""
     opening: int = 0
     """An episode from here begins with at most so many random moves, so that actions learnt by heart lead elsewhere."""
 

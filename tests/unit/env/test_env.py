@@ -163,8 +163,36 @@ def test_the_length_truncates_and_death_terminates() -> None:
     _, reward, terminated, truncated, info = env.step(0)
     assert (terminated, truncated) == (True, False)
     assert reward < 0
-    assert info["report"]["died"]
+    assert info["report"]["deaths"] == 1
     env.close()
+
+
+def test_an_episode_may_go_on_where_the_game_lets_the_hero_go_on() -> None:
+    config = EnvConfig(
+        world="garden", difficulty="harmless", terminal_on_death=False, rewards="explore", episode_length=400
+    )
+    with playing(config) as session:
+        full = session.state.inventory.health
+        died = []
+        for step in range(400):
+            if step in {10, 200}:
+                session.emulator.poke(0xC6A2, 0)
+            result = session.step(0)
+            died += [step] if result.died else []
+            assert result.terminated is False
+        assert len(died) == 2, "each death counts once, however long the hero lies there"
+        assert (10 <= died[0] < 14, 200 <= died[1] < 204) == (True, True)
+        assert result.report is not None
+        assert (result.report.deaths, result.report.terms["death"]) == (2, -2 * 0.5)
+        assert (session.state.control, session.state.inventory.health) == (True, full)
+
+
+def test_a_start_may_end_its_episodes_with_a_death() -> None:
+    with playing(EnvConfig(world="garden", terminal_on_death=False)) as session:
+        session.begin(StartState("last chance", session.emulator.save(), ends_with_death=True), 1)
+        session.emulator.poke(0xCC34, 0xFF)
+        result = session.step(0)
+        assert (result.died, result.terminated) == (True, True)
 
 
 def test_start_states_are_drawn_evenly_and_named_in_the_report() -> None:
@@ -260,6 +288,7 @@ def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
     class Constant:
         view = "obs/v1"
         seen: np.ndarray | None = None
+        ends: np.ndarray | None = None
 
         def begin(self, observations: np.ndarray) -> None:
             self.seen = observations.copy()
@@ -267,11 +296,12 @@ def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
         def advance(
             self, observations: np.ndarray, terminated: np.ndarray, truncated: np.ndarray, held: np.ndarray
         ) -> np.ndarray:
+            self.ends = terminated
             return np.full(len(observations), 2.0)
 
     rewarder = Constant()
     plain = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2))
-    vector = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2), rewarder)
+    vector = ZeldaVectorEnv(EnvConfig(world="garden", num_envs=2, terminal_on_death=False), rewarder)
     plain.reset()
     vector.reset()
 
@@ -281,6 +311,12 @@ def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
     assert rewarder.seen is not None
     assert rewarder.seen.shape == (2, 128)
     plain.close()
+
+    vector.sessions[1].emulator.poke(0xCC34, 0xFF)
+    terminated = vector.step(np.array([0, 0]))[2]
+    assert (vector.died.tolist(), terminated.tolist()) == ([False, True], [False, False])
+    assert rewarder.ends is not None
+    assert rewarder.ends.tolist() == [False, True], "for it, the potential ends with a death"
     vector.close()
 
 

@@ -21,7 +21,7 @@ from tests.unit.env.scripted_play import at_random, clear_again_and_again, play,
 STEPS = 5_000
 WAIT, UP, DOWN, LEFT, RIGHT, A, B, START = range(8)
 SEEDS = (1, 2, 3)
-LINK_DEATH_TRIGGER = 0xCC34
+LINK_DEATH_TRIGGER, HEALTH = 0xCC34, 0xC6A2
 
 
 def _return(choose: Callable[[int], int], seed: int = 0) -> float:
@@ -80,6 +80,19 @@ def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return
 
 
 @pytest.mark.slow
+def test_the_hearts_after_a_death_pay_nothing(tmp_path: Path) -> None:
+    profile = tmp_path / "hearts.toml"
+    profile.write_text('description = "hearts"\n[weights]\nhealth_lost = 1.0\nhealth_gained = 1.0\n')
+    with playing(EnvConfig(world="garden", rewards=str(profile), terminal_on_death=False)) as session:
+        session.emulator.poke(HEALTH, session.state.inventory.health - 4)
+        assert session.step(WAIT).reward == -1.0
+        session.emulator.poke(LINK_DEATH_TRIGGER, 0xFF)
+        after = [session.step(WAIT).reward for _ in range(100)]
+        assert (session.state.inventory.health, sum(after)) == (session.state.inventory.max_health, 0.0)
+        session.emulator.poke(HEALTH, session.state.inventory.health - 4)
+        assert session.step(WAIT).reward == -1.0
+
+
 def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_return: float) -> None:
     start, forth = _just_entered_a_room()
     back = {UP: DOWN, DOWN: UP, LEFT: RIGHT, RIGHT: LEFT}[forth]

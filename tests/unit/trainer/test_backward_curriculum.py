@@ -266,6 +266,7 @@ def test_the_same_stage_gives_the_same_starts_on_the_trajectory(made: Curriculum
         assert path.leg is not None
         assert legs[path.leg] == leg
         assert start.length == longest_episode(leg.end - path.steps)
+        assert start.ends_with_death, "an episode of a leg is one try"
 
 
 def test_after_the_last_stage_episodes_begin_everywhere(made: Curriculum) -> None:

@@ -9,11 +9,15 @@ ENVS = 3
 
 
 def play(
-    rollout: Rollout, endings: dict[int, tuple[int, bool]], steps: int, holds: dict[int, list[int]] | None = None
+    rollout: Rollout,
+    endings: dict[int, tuple[int, bool]],
+    steps: int,
+    holds: dict[int, list[int]] | None = None,
+    deaths: dict[int, int] | None = None,
 ) -> None:
     """Observation and reward of a step are its number and environment. `endings`: step -> (environment, terminated).
 
-    `holds`: step -> environments that stood still.
+    `holds`: step -> environments that stood still. `deaths`: step -> the environment whose hero died.
     """
     for step in range(steps):
         held = np.isin(np.arange(ENVS), (holds or {}).get(step, []))
@@ -23,7 +27,8 @@ def play(
             ended[0 if terminated else 1, env] = True
         numbers = 100.0 * (step + 1) + np.arange(ENVS)
         results = (numbers[:, None].astype(np.float32), numbers, *ended, {})
-        rollout.add(np.full(ENVS, step), np.full(ENVS, -float(step)), results, None, held if holds else None)
+        died = np.arange(ENVS) == (deaths or {}).get(step, -1)
+        rollout.add(np.full(ENVS, step), np.full(ENVS, -float(step)), results, None, held if holds else None, died=died)
 
 
 @pytest.fixture
@@ -93,3 +98,21 @@ def test_an_episode_may_end_after_it_stood_still(rollout: Rollout) -> None:
     first, ended, *_ = rollout.chunks()
     assert (first.id_, first.get_actions().tolist(), first.is_done) == ("b", [0], False)
     assert (ended.id_, ended.get_actions().tolist(), ended.is_terminated) == ("b", [2], True)
+
+
+def test_returns_end_with_a_death_after_which_the_episode_goes_on(rollout: Rollout) -> None:
+    play(rollout, {}, steps=5, deaths={2: 1})
+    died, *open_ = rollout.chunks()
+    assert (died.id_, died.is_terminated, died.get_actions().tolist()) == ("b", True, [0, 1, 2])
+    after = open_[1]
+    assert (after.is_done, after.get_actions().tolist()) == (False, [3, 4]), "no step is lost"
+    assert after.get_observations()[:, 0].tolist() == [301, 401, 501]
+    assert after.id_ != "b", "its rewards must not continue the sum"
+    assert rollout.steps == 5 * ENVS
+
+
+def test_a_death_that_ends_the_episode_is_its_end(rollout: Rollout) -> None:
+    play(rollout, {2: (1, True)}, steps=5, deaths={2: 1})
+    ended, *open_ = rollout.chunks()
+    assert (ended.id_, ended.is_terminated, len(open_)) == ("b", True, ENVS)
+    assert rollout.steps == 5 * ENVS - 1

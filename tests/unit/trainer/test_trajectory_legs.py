@@ -65,8 +65,8 @@ def test_a_way_that_comes_back_to_its_beginning_is_not_cut_there() -> None:
 class Played:
     """A session of the garden, and goals seen from where its hero stands."""
 
-    def __init__(self) -> None:
-        self.session = GameSession(CONFIG.environment())
+    def __init__(self, **changes: bool) -> None:
+        self.session = GameSession(CONFIG.environment(**changes))
         self.session.begin(true_start(self.session.game), 1)
         self.here = ArchiveGoal(cell_of(self.session.state, self.session.counters.values))
         self.elsewhere = ArchiveGoal(self.here.cell._replace(room=self.here.cell.room + 1))
@@ -191,6 +191,22 @@ def test_an_episode_goes_on_while_it_reaches_one_goal_after_another() -> None:
     played.session.close()
 
 
+def test_each_point_of_the_trail_renews_the_time() -> None:
+    """A shortened trajectory wins a fight faster than a policy does, which is not lost while it hits."""
+    played = Played()
+    here = played.here.cell
+    trail = (TrailPoint(25, (here.group, here.room, here.column, here.row)),)
+    limits = LegLimits([TrajectoryLeg(0, 30, played.achieved, trail=trail)], None, played.session)
+    for _ in range(150):
+        played.session.step(0)
+    limits.look(played.session)
+    left = 1
+    while not played.session.step(0).truncated:
+        left += 1
+    assert left == longest_episode(30 - 25)
+    played.session.close()
+
+
 def test_a_trail_holds_the_coarse_tiles_on_the_way_to_a_goal() -> None:
     there = [TrajectoryMoment(step, ArchiveCell(0, 1, step // 8, 0, (step // 20,)), 0) for step in range(41)]
     first, second = with_trails(legs_of(there), there)
@@ -212,6 +228,57 @@ def test_an_episode_passes_the_points_of_its_trail_in_their_order() -> None:
     assert passed(LOOK_AHEAD + 1) == [0], "a loop may not"
     assert passed(4, 5, begin=40) == [0, 1], "what lies before the start is passed"
     assert Trail(legs, 0, 0).look(1, (0, 1, 1, 0)) == Trail(legs, 0, 0).look(2, (0, 1, 1, 0)) == 0
+
+
+def test_after_a_death_the_trail_leads_back_without_its_loops() -> None:
+    def trail(step: int, *places: tuple[int, int]) -> tuple[TrailPoint, ...]:
+        return tuple(TrailPoint(step + place, (0, *places[place], 0)) for place in range(len(places)))
+
+    goal = ArchiveGoal(at(0))
+    there = trail(10, (1, 0), (2, 0), (2, 1), (1, 1), (4, 0), (4, 1), (4, 2), (1, 1), (3, 0))
+    legs = [TrajectoryLeg(0, 50, goal, trail=there), TrajectoryLeg(50, 100, goal, trail=trail(60, (3, 1), (5, 0)))]
+    found = Trail(legs, 1, 85)
+    assert found.turn_back(1, (0, 2)) == 100 - 12, "from the last time in this room to the goal"
+    assert [found.look(1, (0, *place, 0)) for place in ((2, 1), (1, 1), (3, 0), (3, 1), (5, 0))] == [1] * 5
+    assert Trail(legs, 1, 85).turn_back(1, (0, 9)) == 100, "from a room that it never saw, the whole way"
+    assert Trail(legs, 1, 85).turn_back(1, (0, 5)) == 100 - 61, "from one on this leg, the rest of it"
+
+
+def test_each_hit_at_an_enemy_is_a_point_of_the_trail() -> None:
+    def moment(step: int, room: int, enemy_health: int) -> TrajectoryMoment:
+        return TrajectoryMoment(step, ArchiveCell(0, room, 0, 0, (step // 7,)), 0, enemy_health)
+
+    seen = [moment(step, 1 + (step > 1), health) for step, health in enumerate((0, 3, 7, 7, 5, 4, 0, 0))]
+    (leg,) = with_trails(legs_of(seen), seen)
+    assert [(point.step, point.enemy_health) for point in leg.trail] == [(2, None), (4, 5), (5, 4), (6, 0)]
+
+    def passed(*looks: tuple[int, int]) -> list[int]:
+        trail = Trail([leg], 0, 0)
+        return [trail.look(0, (0, room, 0, 0), health) for room, health in looks]
+
+    assert passed((2, 7), (2, 6), (2, 5), (2, 1), (2, 0)) == [1, 0, 1, 1, 1], "at the latest when as little is left"
+    assert passed((2, 7), (2, 0)) == [1, 3]
+    assert passed((2, 0), (2, 0)) == [1, 0], "without a hit, in a room whose enemies do not come again"
+    assert passed((1, 7), (1, 0), (2, 7)) == [0, 0, 1], "in another room"
+
+
+def test_after_a_death_an_episode_has_the_time_of_the_way_back() -> None:
+    played = Played(terminal_on_death=False)
+    legs = [TrajectoryLeg(0, 30, played.here), TrajectoryLeg(30, 40, played.achieved)]
+    limits = LegLimits(legs, None, played.session)
+    assert limits.look(played.session).goals == 1
+    played.session.emulator.poke(0xCC34, 0xFF)
+    steps_to_control = 0
+    while not (played.session.step(0).died is False and played.session.state.control):
+        limits.look(played.session)
+        steps_to_control += 1
+    limits.look(played.session)
+    left = 1
+    while not played.session.step(0).truncated:
+        left += 1
+    assert steps_to_control > 1
+    assert left == longest_episode(40)
+    played.session.close()
 
 
 def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
