@@ -92,7 +92,7 @@ def _archived(
         weights = return_weights(order.config.imitation, [one.total for one in played])
     return _rows(
         [
-            _Weighted(one.observations, one.actions, float(weight))
+            _Weighted(one.observations[~one.fought], one.actions[~one.fought], float(weight))
             for one, weight in zip(played, weights, strict=True)
             if weight > 0
         ]

@@ -4,8 +4,9 @@ So it rebuilds what the policy saw before each action, exactly: the emulator is 
 trajectory begins as the episode did that played it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,12 +19,15 @@ from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enemy_health_of, rises, rupees_of
 from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
+from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
 
 START_PREFIX: Final = "trajectory-"
+BEFORE_HIT: Final = 20
+"""Steps before a hit that belong to its fight: the demonstration waits where it happens that an enemy comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class TrajectoryRows:
     """(T, D): before each action."""
     actions: NDArray[np.int64]
     """(T,)."""
+    fought: NDArray[np.bool_]
+    """(T,): whether the action belongs to a fight, whose course no other episode repeats."""
     total: float
     """Sum of the rewards of the run's profile."""
 
@@ -53,11 +59,13 @@ class TrajectoryOutline(NamedTuple):
 
 
 class _Played(NamedTuple):
-    """One step: what was seen before it, the action, and its reward."""
+    """One step: what was seen before it, the action, its reward, and then the room and what its enemies have left."""
 
     observation: NDArray[np.float32]
     action: int
     reward: float
+    room: RoomKey
+    enemy_health: int
 
 
 class TrajectoryPlayer:
@@ -73,6 +81,7 @@ class TrajectoryPlayer:
         return TrajectoryRows(
             np.stack([step.observation for step in played]),
             np.array([step.action for step in played], np.int64),
+            np.array(fights([(step.room, step.enemy_health) for step in played]), np.bool_),
             sum(step.reward for step in played),
         )
 
@@ -131,7 +140,8 @@ class TrajectoryPlayer:
                 look(len(played))
                 before = observation.copy()
                 result = session.step(action)
-                played.append(_Played(before, action, result.reward))
+                state = session.state
+                played.append(_Played(before, action, result.reward, state.key, enemy_health_of(state)))
                 observation = result.observation
             start = self._here("part of a trajectory")
         self._compare(trajectory, name)
@@ -165,3 +175,13 @@ def start_name(point: int) -> str:
 def point_of(name: str) -> int | None:
     """The point of the trajectory at which a start state of this name lies; None for any other start."""
     return int(name.removeprefix(START_PREFIX)) if name.startswith(START_PREFIX) else None
+
+
+def fights(steps: Sequence[tuple[RoomKey, int]]) -> list[bool]:
+    """Which steps belong to fights, from the room and what its enemies have left: those that lead to a hit there."""
+    found: list[bool] = []
+    for _, stay in groupby(steps, key=lambda step: step[0]):
+        left = [enemy_health for _, enemy_health in stay]
+        hits = [step for step in range(1, len(left)) if left[step] < left[step - 1]]
+        found += [any(step <= hit <= step + BEFORE_HIT for hit in hits) for step in range(len(left))]
+    return found

@@ -206,7 +206,8 @@ def test_passes_belong_to_one_trajectory_that_is_mastered() -> None:
 def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     store = Store()
     kept = store.save_passes(write_passes([one_pass(0, 10, 1.0), one_pass(1, 4, 2.0), one_pass(1, 4, 3.0)]), 0, 3)
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
+    still = np.zeros(20, np.bool_)
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), still, 0.0)
 
     def unread(one: object) -> bytes:
         raise AssertionError("the order names no segments")
