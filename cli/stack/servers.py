@@ -153,10 +153,11 @@ def _rebuild_index(index: Path) -> None:
             (Path(folder) / file.name).symlink_to(file)
         command = [find_program("weed"), "fix", f"-collection={collection}", f"-volumeId={volume}", folder]
         done = subprocess.run(command, env=base_environment(), capture_output=True, text=True, check=False)
-        if done.returncode:
-            reason = done.stderr.strip().rpartition("\n")[2]
+        whole = Path(folder) / index.name
+        if done.returncode or not whole.is_file():
+            reason = done.stderr.strip().rpartition("\n")[2] or "weed fix wrote no index"
             raise StackError(f"store: {index.name}, which a full disk has cut off, cannot be rebuilt: {reason}")
-        (Path(folder) / index.name).replace(index)
+        whole.replace(index)
 
 
 def _grpc_certificates(layout: StackLayout) -> dict[str, str]:

@@ -1,12 +1,14 @@
 """A full disk cuts the store's index within an entry: the next start of the real server makes all objects readable."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from cli.stack.connections import local_store
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack, provision
-from cli.stack.servers import INDEX_ENTRY
+from cli.stack.process import StackError
+from cli.stack.servers import INDEX_ENTRY, rebuild_cut_indexes
 from shared.errors import Transient
 
 OBJECTS = {f"models/runs/one/part/{number}.json": bytes([number]) * 500 for number in range(20)}
@@ -54,3 +56,12 @@ async def test_the_server_alone_reads_no_object_of_a_cut_index(tmp_path: Path, m
             await local_store(system.settings).get(next(iter(OBJECTS)))
     finally:
         await system.process("store").kill()
+
+
+def test_an_index_that_is_not_rebuilt_is_named_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = tmp_path / "episodes_7.idx"
+    cut.write_bytes(bytes(INDEX_ENTRY + 5))
+    monkeypatch.setattr("cli.stack.servers.find_program", lambda name: shutil.which("true"))
+    with pytest.raises(StackError, match=r"episodes_7\.idx, .* cannot be rebuilt: weed fix wrote no index"):
+        rebuild_cut_indexes(tmp_path)
+    assert len(cut.read_bytes()) == INDEX_ENTRY + 5
