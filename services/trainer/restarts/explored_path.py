@@ -80,6 +80,6 @@ def check_path(found: ExploredPath, pack: ArchivePack) -> None:
     here = max((achieved_in(state.cell) for state in pack.states), default=0)
     if here < found.achieved:
         raise ContractError(
-            f"the explored path of {len(found.actions)} steps achieved {found.achieved} when it was found, and {here} now: "
-            "it is damaged, or the game plays otherwise; remove its file, and the run explores again"
+            f"the explored path of {len(found.actions)} steps achieved {found.achieved} when it was found, and {here} "
+            "now: it is damaged, or the game plays otherwise; remove its file, and the run explores again"
         )

@@ -165,9 +165,7 @@ def test_a_kept_path_is_not_searched_again(
 def test_a_kept_path_that_achieves_less_is_refused(kept: ExploredPath, tmp_path: Path) -> None:
     paths = PathsInMemory()
     paths.keep(kept.model_copy(update={"actions": kept.actions[:10]}))
-    with pytest.raises(
-        ContractError, match=rf"the explored path of 10 steps achieved {kept.achieved} when it was found"
-    ):
+    with pytest.raises(ContractError, match=rf"explored path of 10 steps achieved {kept.achieved} when it was found"):
         Driven(tmp_path, paths).exploration.complete(ordered())
     assert Driven(tmp_path).driver_store.read_explored() is None
 
