@@ -239,6 +239,11 @@ class GameSession:
         """Truncate the running episode after so many steps more, or at the run's `episode_length`."""
         self._longest = min(self._episode_length, self.episode.steps + steps)
 
+    @property
+    def steps_left(self) -> int:
+        """Steps until the running episode is truncated."""
+        return self._longest - self.episode.steps
+
     def holds(self) -> bool:
         """Whether this environment stands still now: its planner or its guide waits for a model."""
         if self.takeover is not None and self.takeover.holds(self.state, self.image):

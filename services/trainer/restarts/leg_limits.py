@@ -1,7 +1,8 @@
 """How long an episode of the backward curriculum may take.
 
 From a mastered leg, or from the true start, it goes on while it reaches the goals of mastered legs. A leg that is not
-mastered would take the most steps and seldom succeed; it has episodes of its own, from near its end.
+mastered would take the most steps and seldom succeed; it has episodes of its own, from near its end. An episode from
+the true start that has lost the way is led back, once on each leg.
 """
 
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ class LegLimits:
         self._goes_on = first is None or legs[first].mastered
         self._trail = Trail(legs, self.next_leg, begin)
         self._deaths = session.detectors.deaths
+        self._lost_on: int | None = None  # the leg on which it has lost the way
         self._seen: tuple[RoomKey, tuple[int, int], int, int, bytes, bool] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
@@ -68,6 +70,9 @@ class LegLimits:
         """
         if self.next_leg >= len(self._legs):
             return NO_PROGRESS
+        if session.steps_left == 1 and self._first is None and self._plays_on and self._lost_on != self.next_leg:
+            self._lost_on = self.next_leg
+            self._turn_back(session)
         state, rupees = session.state, rupees_of(session.state)
         control, enemy_health = may_restart(state), enemy_health_of(state)
         seen = state.key, coarse_tile(state.x, state.y), rupees, enemy_health, session.counters.packed, control
@@ -77,7 +82,7 @@ class LegLimits:
         cell = cell_of(state, session.counters.values)
         if session.detectors.deaths > self._deaths and control:
             self._deaths = session.detectors.deaths
-            session.allow(longest_episode(self._trail.turn_back(self.next_leg, (cell.group, cell.room))))
+            self._turn_back(session)
         points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row), enemy_health)
         goals = self._legs_passed.enter(cell, rupees, control=control)
         if goals:
@@ -87,6 +92,10 @@ class LegLimits:
         progress = LegProgress(goals, points)
         self.passed = self.passed.plus(progress)
         return progress
+
+    def _turn_back(self, session: GameSession) -> None:
+        """Lead the episode from where it is now back to its leg, once it has died or lost the way."""
+        session.allow(longest_episode(self._trail.turn_back(self.next_leg, session.state.key)))
 
     @property
     def _plays_on(self) -> bool:

@@ -31,7 +31,7 @@ class Trail:
             self._ahead = tuple(point for point in legs[leg].trail if point.step > step)
 
     def turn_back(self, leg: int, room: tuple[int, int]) -> int:
-        """The episode has died on this leg, and goes on in this room: its trail leads from there to the leg's goal.
+        """The episode has died or lost the way on this leg, and is in this room: its trail leads on from there.
 
         Return how many steps the trajectory takes for that, from its last time in this room.
         """

@@ -207,6 +207,27 @@ def test_each_point_of_the_trail_renews_the_time() -> None:
     played.session.close()
 
 
+def test_an_episode_that_has_lost_the_way_is_led_back_once() -> None:
+    played = Played()
+    own = TrajectoryLeg(0, 30, played.achieved)
+
+    def steps(begun_on: int | None, leg: TrajectoryLeg = own) -> int:
+        played.session.begin(true_start(played.session.game), 1)
+        limits = LegLimits([played_here, leg], begun_on, played.session)
+        limits.look(played.session)
+        made = 1
+        while not played.session.step(0).truncated:
+            limits.look(played.session)
+            made += 1
+        return made
+
+    played_here = TrajectoryLeg(0, 10, played.here)
+    assert steps(None) == 2 * longest_episode(30) - 1
+    assert steps(0) == longest_episode(30), "an episode of a leg is one try"
+    assert steps(None, own._replace(mastered=False)) == AFTER_GOAL, "it ends before this leg"
+    played.session.close()
+
+
 def test_a_trail_holds_the_coarse_tiles_on_the_way_to_a_goal() -> None:
     there = [TrajectoryMoment(step, ArchiveCell(0, 1, step // 8, 0, (step // 20,)), 0) for step in range(41)]
     first, second = with_trails(legs_of(there), there)
