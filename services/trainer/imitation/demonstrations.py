@@ -90,10 +90,12 @@ def _archived(
         weights = np.ones(len(played))  # of the one demonstration: there is nothing to compare it with
     else:
         weights = return_weights(order.config.imitation, [one.total for one in played])
+    stage = stage_of(order)
+    shown = [~one.fought if stage is not None and stage.arrived else slice(None) for one in played]
     return _rows(
         [
-            _Weighted(one.observations[~one.fought], one.actions[~one.fought], float(weight))
-            for one, weight in zip(played, weights, strict=True)
+            _Weighted(one.observations[rows], one.actions[rows], float(weight))
+            for one, rows, weight in zip(played, shown, weights, strict=True)
             if weight > 0
         ]
     )

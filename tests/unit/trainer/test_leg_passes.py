@@ -220,3 +220,16 @@ def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
     assert chance[1.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"
     assert chance[2.0] == chance[3.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
+
+
+def test_fights_of_the_demonstration_are_imitated_until_the_curriculum_has_arrived() -> None:
+    fought = np.arange(20) >= 15
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), fought, 0.0)
+
+    def imitated(stage: BackwardStage) -> int:
+        rows = read_demonstrations(order(1, stage), lambda _: b"", lambda _: [played], lambda _: b"")
+        assert rows is not None
+        return len(rows.actions)
+
+    assert imitated(ARRIVED.model_copy(update={"left": [0, 50, 0]})) == 20
+    assert imitated(ARRIVED) == 15
