@@ -16,7 +16,7 @@ from shared.contracts.learning.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
 from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
 from shared.contracts.learning.reward_learning import LabelsConfig, ShapingConfig
 
-ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "obs/v4", "obs/v5", "pixels/v1"]
+ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "obs/v4", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1"]
 MemoryName = Literal["none", "gru/v1"]
@@ -159,7 +159,6 @@ class RunConfig(Contract):
         "obs/v2",
         description="what the policy sees: `obs/v1` 128 features, `obs/v2` those and the episode's event "
         "counters, `obs/v3` those and the tiles around the hero, `obs/v4` those and what was achieved as flags, "
-        "`obs/v5` those and how enemies stand and move, "
         "`pixels/v1` pictures",
     )
     actions: ActionsName = Field(
@@ -269,7 +268,7 @@ class RunConfig(Contract):
     def _can_imitate(self) -> None:
         if self.observation == "pixels/v1":
             raise ValueError("imitation needs recorded observations, and pictures are not recorded: use obs/v2")
-        if self.observation in ("obs/v3", "obs/v4", "obs/v5") and self.imitation.of_judged:
+        if self.observation in ("obs/v3", "obs/v4") and self.imitation.of_judged:
             raise ValueError(
                 "imitation of judged segments needs recorded observations, and surroundings are not recorded: use "
                 "obs/v2, or imitation.source archive"

@@ -13,22 +13,21 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import Trail
 from services.trainer.state_archive.cell import cell_of, coarse_tile, may_restart
-from services.trainer.state_archive.goal import TrajectoryLeg, distance_to_enemy, enemy_health_of, rupees_of
+from services.trainer.state_archive.goal import TrajectoryLeg, enemy_health_of, rupees_of
 from shared.game.decoding.state import RoomKey
 
 AFTER_GOAL: Final = 20  # steps of an episode that does not go on: what ends with the goal is still seen
 
 
 class LegProgress(NamedTuple):
-    """What an episode passed on a trajectory: goals of its legs, points of their trails, and tiles towards enemies."""
+    """What an episode passed on a trajectory: goals of its legs, and points of their trails."""
 
     goals: int = 0
     points: int = 0
-    approach: int = 0
 
     def plus(self, other: "LegProgress") -> "LegProgress":
         """Both together."""
-        return LegProgress(self.goals + other.goals, self.points + other.points, self.approach + other.approach)
+        return LegProgress(self.goals + other.goals, self.points + other.points)
 
 
 NO_PROGRESS: Final = LegProgress()
@@ -49,7 +48,7 @@ class LegLimits:
         self._trail = Trail(legs, self.next_leg, begin)
         self._deaths = session.detectors.deaths
         self._lost_on: int | None = None  # the leg on which it has lost the way
-        self._seen: tuple[RoomKey, tuple[int, int], int, int, int | None, bytes, bool] | None = None
+        self._seen: tuple[RoomKey, tuple[int, int], int, int, bytes, bool] | None = None
         if legs and first is None:
             session.allow(longest_episode(legs[0].end))
 
@@ -75,16 +74,8 @@ class LegLimits:
             self._lost_on = self.next_leg
             self._turn_back(session)
         state, rupees = session.state, rupees_of(session.state)
-        control, enemy_health, distance = may_restart(state), enemy_health_of(state), distance_to_enemy(state)
-        seen = (
-            state.key,
-            coarse_tile(state.x, state.y),
-            rupees,
-            enemy_health,
-            distance,
-            session.counters.packed,
-            control,
-        )
+        control, enemy_health = may_restart(state), enemy_health_of(state)
+        seen = state.key, coarse_tile(state.x, state.y), rupees, enemy_health, session.counters.packed, control
         if seen == self._seen:
             return NO_PROGRESS
         self._seen = seen
@@ -92,15 +83,13 @@ class LegLimits:
         if session.detectors.deaths > self._deaths and control:
             self._deaths = session.detectors.deaths
             self._turn_back(session)
-        place = cell.group, cell.room, cell.column, cell.row
-        points = self._trail.look(self.next_leg, place, enemy_health)
-        approach = self._trail.approach(place, distance)
+        points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row), enemy_health)
         goals = self._legs_passed.enter(cell, rupees, control=control)
         if goals:
             session.allow(self._steps_of_next_leg())
         elif points and self._plays_on:
             session.allow(longest_episode(self._legs[self.next_leg].end - self._trail.step))
-        progress = LegProgress(goals, points, approach)
+        progress = LegProgress(goals, points)
         self.passed = self.passed.plus(progress)
         return progress
 

@@ -5,7 +5,7 @@ pay as checkpoints do (Aytar et al. 2018, arXiv:1805.11592). Without the hits a 
 a policy learns to leave it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -26,7 +26,6 @@ class Trail:
         self._legs, self._leg, self._ahead = legs, leg, Points()
         self.step = step
         """The trajectory's step of the last point that was passed."""
-        self._nearest: int | None = None  # to an enemy since the last hit, in tiles
         self._fight = (-1, -1), 0  # the room of the last look, and what its enemies had left
         if leg < len(legs):
             self._ahead = tuple(point for point in legs[leg].trail if point.step > step)
@@ -41,18 +40,6 @@ class Trail:
         back = without_loops(point for point in way if point.step >= begin)
         self._leg, self._ahead = leg, back + tuple(point for point in self._legs[leg].trail if point.step >= begin)
         return self._legs[leg].end - begin
-
-    def approach(self, place: Place, distance: int | None) -> int:
-        """How many tiles nearer to an enemy the episode has come than ever since the last hit, if one is to come here.
-
-        `distance` is that to the nearest enemy, in tiles.
-        """
-        if distance is None or not any(point.enemy_health is not None for point in self._here(place[:2])):
-            self._nearest = None
-            return 0
-        before = distance if self._nearest is None else self._nearest
-        self._nearest = min(distance, before)
-        return before - self._nearest
 
     def look(self, leg: int, place: Place, enemy_health: int = 0) -> int:
         """How many points the episode has just passed, which is on this leg and at this place.
@@ -76,16 +63,11 @@ class Trail:
     def _hit(self, room: tuple[int, int], enemy_health: int) -> int:
         if room != self._fight[0] or enemy_health >= self._fight[1]:
             return 0
-        self._nearest = None
-        here = enumerate(self._here(room), start=1)
+        here = enumerate(takewhile(lambda point: point.place[:2] == room, self._ahead), start=1)
         return max(
             (number for number, one in here if one.enemy_health is not None and one.enemy_health >= enemy_health),
             default=0,
         )
-
-    def _here(self, room: tuple[int, int]) -> Iterator[TrailPoint]:
-        """The points ahead up to the first one in another room."""
-        return takewhile(lambda point: point.place[:2] == room, self._ahead)
 
 
 def without_loops(points: Iterable[TrailPoint]) -> Points:

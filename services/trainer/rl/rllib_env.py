@@ -6,7 +6,7 @@ segments carry the epoch's number; the emulators, which are slow to start, are r
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -47,7 +47,6 @@ from shared.game.games.game import Game
 
 EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
 MAX_SEED = 2**31
-APPROACH: Final = 0.2  # of a point of the trail, for a tile nearer to an enemy that is to be hit
 TRUE_START_NAME = "start"  # of shared.game.start.true_start
 
 
@@ -281,8 +280,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
     def _paid(self, passed: LegProgress) -> dict[str, float]:
         """The rewards for what was passed on the curriculum's trajectory, by term."""
         restarts = self.config.run.restarts
-        points = passed.points + APPROACH * passed.approach
-        return {"goal": passed.goals * restarts.goal_reward, "trail": points * restarts.trail_reward}
+        return {"goal": passed.goals * restarts.goal_reward, "trail": passed.points * restarts.trail_reward}
 
     def _new_shaping(self) -> EpisodeRewarder | None:
         plan, run = self._plan, self.config.run

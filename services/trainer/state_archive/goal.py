@@ -64,11 +64,6 @@ def enemy_health_of(state: GameState) -> int:
     return sum(enemy.health for enemy in state.enemies)
 
 
-def distance_to_enemy(state: GameState) -> int | None:
-    """How many tiles the nearest enemy is away, across and down together; None without an enemy."""
-    return min((abs(one.x - state.x) + abs(one.y - state.y) >> 4 for one in state.enemies), default=None)
-
-
 def rupees_of(state: GameState) -> int:
     """The hero's money; 0 in a game that does not say."""
     return state.inventory.rupees or 0

@@ -9,18 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.game.decoding.state import GameState
-from shared.game.observation import (
-    counters,
-    layout,
-    with_counters,
-    with_motion,
-    with_progress,
-    with_surroundings,
-)
+from shared.game.observation import counters, layout, with_counters, with_progress, with_surroundings
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.with_counters import CounterObservation
-from shared.game.observation.with_motion import MotionObservation
 from shared.game.observation.with_progress import ProgressObservation
 from shared.game.observation.with_surroundings import Surroundings
 
@@ -31,7 +23,6 @@ _ADDED: Final[Mapping[str, tuple[str, ...]]] = {
     with_counters.VERSION: tuple(f"counter_{name}" for name in counters.NAMES),  # some have the name of a feature
     with_surroundings.VERSION: with_surroundings.NAMES,
     with_progress.VERSION: with_progress.NAMES,
-    with_motion.VERSION: with_motion.NAMES,
 }
 _NAMES: Final = dict(zip(_ADDED, accumulate(_ADDED.values()), strict=True))
 FEATURES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(_NAMES)
@@ -48,7 +39,6 @@ class FeatureObservation:
         self._counters = CounterObservation() if with_counters.VERSION in added else None
         self._surroundings = Surroundings() if with_surroundings.VERSION in added else None
         self._progress = ProgressObservation() if with_progress.VERSION in added else None
-        self._motion = MotionObservation() if with_motion.VERSION in added else None
 
     def of(
         self, features: Floats, state: GameState, image: bytes, trace: EpisodeTrace, counted: EpisodeCounters
@@ -61,6 +51,4 @@ class FeatureObservation:
             seen = self._surroundings.of(seen, state, image, trace)
         if self._progress is not None:
             seen = self._progress.of(seen, state, counted)
-        if self._motion is not None:
-            seen = self._motion.of(seen, state, trace)
         return seen

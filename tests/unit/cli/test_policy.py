@@ -190,7 +190,7 @@ def test_a_missing_policy_is_not_found(store: Path, tmp_path: Path, words: tuple
 
 def test_a_policy_on_pictures_is_refused_with_a_sentence() -> None:
     with pytest.raises(
-        Permanent, match=r"sees pixels/v1: only policies on obs/v1, obs/v2, obs/v3, obs/v4, obs/v5 can be exported"
+        Permanent, match=r"sees pixels/v1: only policies on obs/v1, obs/v2, obs/v3, obs/v4 can be exported"
     ):
         policy_from({}, {"observation": "pixels/v1"})
 

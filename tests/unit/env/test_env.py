@@ -15,14 +15,10 @@ from services.trainer.env.pixels import BANDS, GROUP_STEP, PLACE_STEP, SEASON_ST
 from services.trainer.env.vector import ZeldaVectorEnv
 from shared.errors import ContractError
 from shared.game.decoding.names import ACTIONS
-from shared.game.decoding.objects import GameObject
-from shared.game.decoding.state import GameState
 from shared.game.emulator.start import StartState
 from shared.game.errors import EmulatorFault
-from shared.game.observation import counters, with_counters, with_motion, with_progress, with_surroundings
+from shared.game.observation import counters, with_counters, with_progress, with_surroundings
 from shared.game.observation.episode_memory import EpisodeMemory
-from shared.game.observation.trace import EpisodeTrace
-from shared.game.observation.with_motion import MotionObservation
 from shared.game.observation.with_progress import ProgressObservation
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
@@ -30,7 +26,7 @@ GARDEN = {"world": "garden"}
 DOWN = 2
 
 
-@pytest.mark.parametrize("observation", ["obs/v5", "obs/v4", "obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
+@pytest.mark.parametrize("observation", ["obs/v4", "obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
 def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
     gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
     config = EnvConfig.of({**GARDEN, "observation": observation})
@@ -72,29 +68,6 @@ def test_obs_v3_shows_what_is_around_the_hero_in_every_room_alike() -> None:
         there = dict(zip(with_surroundings.NAMES, seen[with_counters.SIZE :], strict=True))
         assert session.state.room != 0x11
         assert [there[f"room_likeness_{number}"] for number in range(with_surroundings.LIKENESS)] != first
-
-
-def test_obs_v5_shows_how_enemies_stand_and_move() -> None:
-    with playing(EnvConfig(world="garden")) as session:
-        hero, trace = session.state, session.trace
-    room = hero._replace(x=80, y=60, enemies=(GameObject(9, 0, 88, 60, 2), GameObject(16, 0, 20, 60, 3)))
-    later = room._replace(x=81, enemies=(GameObject(9, 0, 90, 58, 2), GameObject(16, 0, 20, 64, 3)))
-    shown = MotionObservation()
-
-    def added(state: GameState, of: EpisodeTrace = trace) -> dict[str, float]:
-        seen = shown.of(np.zeros(with_progress.SIZE, np.float32), state, of)
-        return dict(zip(with_motion.NAMES, seen[with_progress.SIZE :].tolist(), strict=True))
-
-    first = added(room)
-    assert (first["enemy_1_close_x"], first["enemy_1_close_y"], first["enemy_1_health"]) == (0.25, 0, 0.25)
-    assert (first["enemy_2_close_x"], first["enemy_1_moved_x"]) == (-1, 0), "far away, and not seen before"
-    then = added(later)
-    assert [then[f"enemy_1_{part}"] for part in ("close_x", "moved_x", "moved_y")] == [9 / 32, 0.25, -0.25]
-    assert (then["enemy_2_moved_y"], then["enemy_3_close_x"], then["danger_close_x"]) == (0.5, 0, 0)
-    assert added(later) == then, "the same state again, as while the game stands still"
-    assert added(later._replace(room=later.room + 1))["enemy_1_moved_x"] == 0, "in another room are others"
-    session.reset()
-    assert added(room, session.trace)["enemy_1_moved_x"] == 0, "in another episode too"
 
 
 def test_obs_v4_shows_each_achievement_as_one_flag_more() -> None:

@@ -302,24 +302,6 @@ def test_after_a_death_an_episode_has_the_time_of_the_way_back() -> None:
     played.session.close()
 
 
-def test_coming_nearer_to_an_enemy_counts_while_a_hit_is_to_come() -> None:
-    here = (0, 1, 0, 0)
-    hits = (TrailPoint(10, here, 2), TrailPoint(20, here, 0), TrailPoint(30, (0, 2, 0, 0)))
-    trail = Trail([TrajectoryLeg(0, 40, ArchiveGoal(at(0)), trail=hits)], 0, 0)
-
-    def nearer(*distances: int | None, enemy_health: int = 3) -> list[int]:
-        found = []
-        for distance in distances:
-            trail.look(0, here, enemy_health)
-            found.append(trail.approach(here, distance))
-        return found
-
-    assert nearer(5, 3, 4, 3, 2) == [0, 2, 0, 0, 1], "to come back to where it was is not nearer"
-    assert nearer(5, 4, 4, enemy_health=2) == [0, 1, 0], "after a hit the next one is to come"
-    assert nearer(4, None, 4, enemy_health=1) == [0, 0, 0]
-    assert nearer(4, 1, enemy_health=0) == [0, 0], "the fight is won"
-
-
 def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
     legs = [leg(0, 100), leg(100, 200), leg(200, 300)]
     points = spread_points(legs, [1.0, 0.2, 0.7], 3)
