@@ -222,7 +222,7 @@ def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     assert chance[2.0] == chance[3.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
 
 
-def test_fights_of_the_demonstration_are_imitated_until_the_curriculum_has_arrived() -> None:
+def test_fights_are_imitated_until_the_curriculum_has_arrived() -> None:
     fought = np.arange(20) >= 15
     played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), fought, 0.0)
 
