@@ -133,7 +133,7 @@ def evaluate(
         f"{run}, policy after epoch {found['epoch']}: {found['finished']} of {episodes} episodes finish the game "
         f"(95 % interval {found['finished_low']:.2f} to {found['finished_high']:.2f}){steps_of}; "
         f"{found['milestones_mean']} of {found['milestones_total']} milestones on average, {found['milestones_most']} "
-        f"at most; the hero died {found['deaths']} times"
+        f"at most; deaths: {found['deaths']}"
     )
 
 
@@ -187,6 +187,5 @@ def _sentence(result: Mapping[str, Any]) -> str:
     end = "the game is finished" if result["finished"] else "the game is not finished"
     return (
         f"{result['run']}, policy after epoch {result['epoch']}: {result['steps']:,} steps, {result['rooms']} rooms, "
-        f"{result['milestones']} of {result['milestones_total']} milestones, the hero died {result['deaths']} times, "
-        f"{end}"
+        f"{result['milestones']} of {result['milestones_total']} milestones, deaths: {result['deaths']}, {end}"
     )

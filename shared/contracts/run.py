@@ -132,8 +132,8 @@ class RunConfig(Contract):
     episode_length: int = Field(30_000, ge=300, le=10_000_000, description="steps until an episode is truncated")
     terminal_on_death: bool = Field(
         True,
-        description="whether an episode ends when the hero dies; false: it goes on where the game lets him go on, and "
-        "only what the learner adds up ends there",
+        description="whether an episode ends when the hero dies; false: the episode goes on where the game puts him, "
+        "and only the learner's returns end at the death",
     )
     segment_steps: int = Field(300, ge=10, le=5_000, description="steps of a recorded segment")
     frame_skip: int = Field(4, ge=1, le=60, description="emulator frames per step")

@@ -39,8 +39,8 @@ class Hysteresis:
 class Detectors:
     """The detectors of one episode. `puzzle_gain` counts what was solved in the last step.
 
-    `deaths` counts those of the episode. `died` is true in the first step of a death; the steps until he can go on
-    belong to it.
+    `deaths` counts the hero's deaths in the episode. `died` is true in the first step of a death only, not in those
+    until the hero can go on.
     """
 
     def __init__(self, state: GameState) -> None:

@@ -69,7 +69,7 @@ class StepResult(NamedTuple):
     truncated: bool
     report: EpisodeReport | None = None
     died: bool = False
-    """The hero dies in this step; the steps until he can go on belong to the same death."""
+    """The hero dies in this step. The steps until he can go on belong to the same death."""
 
 
 class EpisodeRecorder(Protocol):
@@ -201,7 +201,7 @@ class GameSession:
         if before is not None:  # what came in the frames since the load is news to an episode that goes on
             self.counters.step(before, self.state, self.trace)
         self.detectors = Detectors(self.state)
-        self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors, False)
+        self._transition = Transition(self.state, self.state, 0, self.trace, self.detectors)
         self._rewards.begin(self.state)
         self._terminal_on_death = self.config.terminal_on_death or start.ends_with_death
         reached = self.image if before is None else loaded
@@ -326,14 +326,15 @@ class GameSession:
         trace.step(state, action)
         self.counters.step(previous, state, trace)
         self.detectors.step(previous, state)
-        died, finished = self.detectors.died, False
+        finished = False
         if state.scene is not previous.scene or state.dying or not episode.steps:
             finished = self._reach_milestones(previous, state)
-        transition.previous, transition.state, transition.action, transition.died = previous, state, action, died
+        transition.previous, transition.state, transition.action = previous, state, action
         reward = self._rewards.step(transition)
         episode.steps += 1
         episode.total += reward
         episode.actions.append(action)
+        died = self.detectors.died
         terminated = finished or (died and self._terminal_on_death)
         truncated = not terminated and episode.steps >= self._longest
         self.features = self.vector.step(state, trace)

@@ -88,7 +88,7 @@ class Rewards:
             total += self._pay(self._terms["seen"], step)
         if state.scene is not step.previous.scene or state.dialog is not None or state.menu:
             total += self._changed(step)
-        if step.died:
+        if detectors.died:
             total += self._pay(self._terms["died"], step)
         return total
 

@@ -28,7 +28,6 @@ class Transition:
     action: int
     trace: EpisodeTrace
     detectors: Detectors
-    died: bool
 
 
 When = Literal["always", "step", "idle", "menu", "owned", "seen", "text", "solved", "died"]
@@ -219,7 +218,7 @@ class Hearts:
 
     def __call__(self, step: Transition) -> float:
         """Hearts gained (sign 1) or minus the hearts lost (sign -1). A death and the hearts after it pay nothing."""
-        if step.died or step.previous.dying:
+        if step.detectors.died or step.previous.dying:
             self._lost = 0
             return 0.0
         change = step.state.inventory.health - step.previous.inventory.health
@@ -273,7 +272,7 @@ TERMS: Final[dict[str, Callable[[], Term]]] = {
     "dialog": Dialogs,
     "puzzle": lambda: StatelessTerm(lambda step: float(step.detectors.puzzle_gain), "solved"),
     "kill": Kills,
-    "death": lambda: StatelessTerm(lambda step: -float(step.died), "died"),
+    "death": lambda: StatelessTerm(lambda step: -float(step.detectors.died), "died"),
     "stuck": lambda: StatelessTerm(lambda step: -float(step.detectors.stuck or step.detectors.loop), "idle"),
     "menu": lambda: StatelessTerm(lambda step: -float(bool(step.state.menu)), "menu"),
     "movement": lambda: StatelessTerm(_moved),

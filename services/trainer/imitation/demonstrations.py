@@ -86,19 +86,24 @@ def _archived(
     if order.demonstrations is None or not order.demonstrations.imitated:
         return None
     played = play(order.demonstrations.imitated)
-    if order.demonstrations.backward is not None:
+    stage = order.demonstrations.backward
+    if stage is not None:
         weights = np.ones(len(played))  # of the one demonstration: there is nothing to compare it with
     else:
         weights = return_weights(order.config.imitation, [one.total for one in played])
-    stage = stage_of(order)
-    shown = [~one.fought if stage is not None and stage.arrived else slice(None) for one in played]
+    with_fights = stage is None or not stage.arrived
     return _rows(
         [
-            _Weighted(one.observations[rows], one.actions[rows], float(weight))
-            for one, rows, weight in zip(played, shown, weights, strict=True)
+            _demonstrated(one, float(weight), with_fights=with_fights)
+            for one, weight in zip(played, weights, strict=True)
             if weight > 0
         ]
     )
+
+
+def _demonstrated(rows: TrajectoryRows, weight: float, *, with_fights: bool) -> _Weighted:
+    shown = with_fights | ~rows.fought
+    return _Weighted(rows.observations[shown], rows.actions[shown], weight)
 
 
 def _own(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:

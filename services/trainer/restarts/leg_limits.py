@@ -64,7 +64,7 @@ class LegLimits:
 
     def look(self, session: GameSession) -> LegProgress:
         """What the last step passed. For a goal the episode is granted the time of the next leg, for a point of the
-        trail that of the rest of its leg: a fight takes as long as it takes, and who has lost the way passes no point.
+        trail that of the rest of its leg: a fight may last, and an episode that has lost the way passes no point.
 
         On the same coarse tile, with the same money, enemies, counters and control, a look costs a comparison.
         """

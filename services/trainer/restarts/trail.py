@@ -1,4 +1,4 @@
-"""Follows one episode along the trails of a trajectory's legs: coarse tiles on the way to each goal, hits at enemies.
+"""Follows one episode along the trails of a trajectory's legs: the coarse tiles and the hits on the way to each goal.
 
 Goals lie a hundred steps apart, and between them a policy learns from the last one alone where to go. Points on the way
 pay as checkpoints do (Aytar et al. 2018, arXiv:1805.11592). Without the hits a fight pays nothing until it is won, and
@@ -26,7 +26,7 @@ class Trail:
         self._legs, self._leg, self._ahead = legs, leg, Points()
         self.step = step
         """The trajectory's step of the last point that was passed."""
-        self._fight = (-1, -1), 0  # the room of the last look, and what its enemies had left
+        self._before = (-1, -1), 0  # the room of the last look, and what its enemies had left
         if leg < len(legs):
             self._ahead = tuple(point for point in legs[leg].trail if point.step > step)
 
@@ -50,7 +50,7 @@ class Trail:
             self._leg, self._ahead = leg, self._legs[leg].trail if leg < len(self._legs) else Points()
         room = place[:2]
         passed = max(self._entered(place), self._hit(room, enemy_health))
-        self._fight = room, enemy_health
+        self._before = room, enemy_health
         if passed:
             self.step = self._ahead[passed - 1].step
         self._ahead = self._ahead[passed:]
@@ -61,7 +61,7 @@ class Trail:
         return next((number for number, one in near if one.place == place and one.enemy_health is None), 0)
 
     def _hit(self, room: tuple[int, int], enemy_health: int) -> int:
-        if room != self._fight[0] or enemy_health >= self._fight[1]:
+        if room != self._before[0] or enemy_health >= self._before[1]:
             return 0
         here = enumerate(takewhile(lambda point: point.place[:2] == room, self._ahead), start=1)
         return max(

@@ -27,7 +27,7 @@ from shared.game.recording.segment import unpack_state
 
 START_PREFIX: Final = "trajectory-"
 BEFORE_HIT: Final = 20
-"""Steps before a hit that belong to its fight: the demonstration waits where it happens that an enemy comes."""
+"""Steps before a hit that belong to its fight: there the demonstration waits for an enemy that happens to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ class TrajectoryPlayer:
         session = self._session
 
         def look(step: int) -> None:
-            if may_restart(session.state):
-                cell = cell_of(session.state, session.counters.values)
-                state = session.state
+            state = session.state
+            if may_restart(state):
+                cell = cell_of(state, session.counters.values)
                 moments.append(TrajectoryMoment(step, cell, rupees_of(state), enemy_health_of(state)))
 
         self._play(trajectory, name, look)

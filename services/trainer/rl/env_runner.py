@@ -29,7 +29,7 @@ HELD = "held"
 
 DIED = "died"
 """Attribute of an environment: in which of its games the hero died in the last step. There the returns end, as in Mnih
-et al. 2015, https://doi.org/10.1038/nature14236, also if the episode goes on."""
+et al. 2015, https://doi.org/10.1038/nature14236, even if the episode goes on."""
 
 Cut = Literal["terminated", "truncated", "held", "died"]
 Mask = NDArray[np.bool_]
@@ -75,7 +75,7 @@ class Rollout:
         if self.ended.any():
             kinds: tuple[Cut, Cut] = ("truncated", "terminated")
             self._cuts += [(step, int(env), kinds[int(terminated[env])]) for env in np.flatnonzero(self.ended)]
-        if died is not None and (died & ~self.ended).any():
+        if died is not None:
             self._cuts += [(step, int(env), "died") for env in np.flatnonzero(died & ~self.ended)]
         if held is not None and held.any():
             self.steps -= int(np.count_nonzero(held))

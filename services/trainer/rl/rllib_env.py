@@ -81,7 +81,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._ended = np.zeros(self.num_envs, np.bool_)
         self.acted: NDArray[np.bool_] | None = None  # whether the policy's action was executed; None: always
         self.held: NDArray[np.bool_] | None = None  # games that stood still in the last step; None: no planner
-        self.died: NDArray[np.bool_] | None = None  # games whose hero died in the last step; None: none was stepped
+        self.died = np.zeros(self.num_envs, np.bool_)  # games whose hero died in the last step
         self._answers: PacedAnswers | None = None
         self._gate = WaitGate()
         self._in_flight: QuestionsInFlight | None = None
@@ -118,8 +118,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         observations, rewards, terminated, truncated, infos = games.step(actions)
         self._behaviour.update(games.sessions, games.held)
         rewards += self._collect_states(games.sessions)
-        self._watch_passes(actions, self._ended)
-        self._seen, self.died = observations, games.died
+        self.died = games.died
+        self._watch_passes(actions, self._ended | self.died)  # what led to a death is not imitated
+        self._seen = observations
         if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
         self._ended = terminated | truncated
@@ -267,12 +268,12 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         return rewards
 
     def _watch_passes(self, actions: Any, began: NDArray[np.bool_]) -> None:
-        """Note what each environment's episode saw and did in the last step; in some it `began`."""
+        """Note what each environment's episode saw and did in the last step; where it `began`, only its leg."""
         if self._passes is None or self._collector is None:
             return
         for env, action in enumerate(actions):
             leg = self._collector.next_leg(env)
-            if began[env] or (self.died is not None and self.died[env]):  # a way to death is not imitated
+            if began[env]:
                 self._passes.begin(env, leg)
             else:
                 self._passes.add(env, self._seen[env], int(action), leg)

@@ -51,7 +51,7 @@ class RestartsConfig(Contract):
         ge=0,
         le=100,
         description="`backward`: reward for each coarse tile of the trajectory that an episode passes, and for each "
-        "hit at an enemy as on it; 0: none",
+        "hit at an enemy that the trajectory makes too; 0: none",
     )
 
     @property

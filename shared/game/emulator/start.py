@@ -29,7 +29,7 @@ class StartState:
     length: int | None = None
     """Steps until an episode from here is truncated; None: the run's `episode_length`."""
     ends_with_death: bool = False
-    """An episode from here ends when the hero dies, also in a run whose episodes go on then."""
+    """An episode from here ends when the hero dies, even in a run whose episodes go on after a death."""
     opening: int = 0
     """An episode from here begins with at most so many random moves, so that actions learnt by heart lead elsewhere."""
 

@@ -79,7 +79,6 @@ def test_dying_at_once_pays_less_than_chance(random_return: float, solver_return
     assert earned < 0
 
 
-@pytest.mark.slow
 def test_the_hearts_after_a_death_pay_nothing(tmp_path: Path) -> None:
     profile = tmp_path / "hearts.toml"
     profile.write_text('description = "hearts"\n[weights]\nhealth_lost = 1.0\nhealth_gained = 1.0\n')
@@ -93,6 +92,7 @@ def test_the_hearts_after_a_death_pay_nothing(tmp_path: Path) -> None:
         assert session.step(WAIT).reward == -1.0
 
 
+@pytest.mark.slow
 def test_entering_a_room_again_and_again_pays_once(random_return: float, solver_return: float) -> None:
     start, forth = _just_entered_a_room()
     back = {UP: DOWN, DOWN: UP, LEFT: RIGHT, RIGHT: LEFT}[forth]

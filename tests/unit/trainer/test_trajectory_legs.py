@@ -209,11 +209,11 @@ def test_each_point_of_the_trail_renews_the_time() -> None:
 
 def test_an_episode_that_has_lost_the_way_is_led_back_once() -> None:
     played = Played()
-    own = TrajectoryLeg(0, 30, played.achieved)
+    first, own = TrajectoryLeg(0, 10, played.here), TrajectoryLeg(0, 30, played.achieved)
 
     def steps(begun_on: int | None, leg: TrajectoryLeg = own) -> int:
         played.session.begin(true_start(played.session.game), 1)
-        limits = LegLimits([played_here, leg], begun_on, played.session)
+        limits = LegLimits([first, leg], begun_on, played.session)
         limits.look(played.session)
         made = 1
         while not played.session.step(0).truncated:
@@ -221,7 +221,6 @@ def test_an_episode_that_has_lost_the_way_is_led_back_once() -> None:
             made += 1
         return made
 
-    played_here = TrajectoryLeg(0, 10, played.here)
     assert steps(None) == 2 * longest_episode(30) - 1
     assert steps(0) == longest_episode(30), "an episode of a leg is one try"
     assert steps(None, own._replace(mastered=False)) == AFTER_GOAL, "it ends before this leg"
@@ -290,7 +289,7 @@ def test_after_a_death_an_episode_has_the_time_of_the_way_back() -> None:
     assert limits.look(played.session).goals == 1
     played.session.emulator.poke(0xCC34, 0xFF)
     steps_to_control = 0
-    while not (played.session.step(0).died is False and played.session.state.control):
+    while played.session.step(0).died or not played.session.state.control:
         limits.look(played.session)
         steps_to_control += 1
     limits.look(played.session)
