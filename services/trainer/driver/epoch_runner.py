@@ -91,7 +91,7 @@ class EpochRunner:
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
         store = self.driver_store
-        demonstrations = read_demonstrations(order, store.read_segment, self._trajectories.rows, store.read_passes)
+        demonstrations = read_demonstrations(order, store.read_segment, self._trajectories, store.read_passes)
         session.imitate(demonstrations, imitation_weight(order.demonstrations))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
         config = order.config

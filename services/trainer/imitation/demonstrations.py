@@ -6,7 +6,7 @@ They come from judged segments, from trajectories of the state archive, and from
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
 from services.trainer.restarts.epoch_restarts import stage_of
+from services.trainer.restarts.fights import WonFight
 from services.trainer.restarts.leg_passes import read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
@@ -52,17 +53,33 @@ class _Weighted(NamedTuple):
     weight: float
 
 
+class PlayedTrajectories(Protocol):
+    """Plays trajectories of the archive; restarts.trajectories.ArchiveTrajectories is one."""
+
+    def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+        """What the policy would have seen and done on these trajectories."""
+        ...
+
+    def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
+        """The trajectory's fights, won in other ways."""
+        ...
+
+
 def read_demonstrations(
     order: EpochStart,
     read: Callable[[ImitatedSegment], bytes],
-    play: Callable[[Sequence[TrajectoryRef]], list[TrajectoryRows]],
+    trajectories: PlayedTrajectories,
     read_own: Callable[[PassesRef], bytes],
 ) -> Demonstrations | None:
-    """What the order imitates; None for nothing. The functions raise with the name of an object that is damaged.
+    """What the order imitates; None for nothing. All three raise with the name of an object that is damaged.
 
     Raises ContractError for a segment that was recorded without the run's observation.
     """
-    found = (_judged(order, read), _archived(order, play), _own(order, read_own))
+    found = [_judged(order, read), _archived(order, trajectories)]
+    stage = stage_of(order)
+    if stage is not None and order.config.imitation.of_archive:
+        failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
+        found += [_fought(trajectories.won_fights(stage.trajectory), failed), _own(order, read_own, failed)]
     return Demonstrations.joined([part for part in found if part is not None])
 
 
@@ -80,38 +97,39 @@ def _judged(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demo
     )
 
 
-def _archived(
-    order: EpochStart, play: Callable[[Sequence[TrajectoryRef]], list[TrajectoryRows]]
-) -> Demonstrations | None:
+def _archived(order: EpochStart, trajectories: PlayedTrajectories) -> Demonstrations | None:
     if order.demonstrations is None or not order.demonstrations.imitated:
         return None
-    played = play(order.demonstrations.imitated)
-    stage = order.demonstrations.backward
-    if stage is not None:
+    played = trajectories.rows(order.demonstrations.imitated)
+    if order.demonstrations.backward is not None:
         weights = np.ones(len(played))  # of the one demonstration: there is nothing to compare it with
     else:
         weights = return_weights(order.config.imitation, [one.total for one in played])
-    with_fights = stage is None or not stage.arrived
     return _rows(
         [
-            _demonstrated(one, float(weight), with_fights=with_fights)
+            _Weighted(one.observations, one.actions, float(weight))
             for one, weight in zip(played, weights, strict=True)
             if weight > 0
         ]
     )
 
 
-def _demonstrated(rows: TrajectoryRows, weight: float, *, with_fights: bool) -> _Weighted:
-    shown = with_fights | ~rows.fought
-    return _Weighted(rows.observations[shown], rows.actions[shown], weight)
+def _fought(fights: Sequence[WonFight], failed: Sequence[float]) -> Demonstrations | None:
+    """The demonstration's fights, won in other ways: each counts by the share of the episodes that fail its leg."""
+    steps = [sum(len(won.actions) for won in wins) for _, _, wins in fights]
+    return _rows(
+        [
+            _Weighted(won.observations, won.actions, failed[leg] / total)
+            for (_, leg, wins), total in zip(fights, steps, strict=True)
+            for won in wins
+        ]
+    )
 
 
-def _own(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:
+def _own(order: EpochStart, read: Callable[[PassesRef], bytes], failed: Sequence[float]) -> Demonstrations | None:
     """The policy's own passes of legs: those of a leg together count by the share of the episodes that fail it."""
-    stage = stage_of(order)
-    if order.demonstrations is None or stage is None:
+    if order.demonstrations is None:
         return None
-    failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
     passes = [one for kept in order.demonstrations.passes for one in read_passes(read(kept), kept.key)]
     steps = Counter[int]()
     for one in passes:

@@ -6,6 +6,7 @@ A trajectory that several orders name is played once in a driver's life.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from services.trainer.restarts.fights import WonFight
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
 from services.trainer.restarts.trajectory_player import (
@@ -40,6 +41,7 @@ class ArchiveTrajectories:
         self._player: TrajectoryPlayer | None = None
         self._rows: dict[Digest, TrajectoryRows] = {}
         self._outlines: dict[Digest, TrajectoryOutline] = {}
+        self._fights: dict[Digest, list[WonFight]] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -66,6 +68,13 @@ class ArchiveTrajectories:
         if reference.digest not in self._outlines:
             self._outlines = {reference.digest: self._started().outline(self._read(reference), reference.key)}
         return self._outlines[reference.digest]
+
+    def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
+        """The trajectory's fights, won in other ways. Raises as `rows` does."""
+        if reference.digest not in self._fights:
+            trajectory, legs = self._read(reference), self.outline(reference).legs
+            self._fights = {reference.digest: self._started().won_fights(trajectory, reference.key, legs)}
+        return self._fights[reference.digest]
 
     def close(self) -> None:
         """End the emulator."""

@@ -6,28 +6,25 @@ trajectory begins as the episode did that played it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from services.trainer.domain.backward import OPENING
+from services.trainer.domain.backward import OPENING, leg_at
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
+from services.trainer.restarts.fights import FightMoment, WonFight, fights_of, wins_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enemy_health_of, rises, rupees_of
 from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
-from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
 
 START_PREFIX: Final = "trajectory-"
-BEFORE_HIT: Final = 20
-"""Steps before a hit that belong to its fight: there the demonstration waits for an enemy that happens to come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +35,6 @@ class TrajectoryRows:
     """(T, D): before each action."""
     actions: NDArray[np.int64]
     """(T,)."""
-    fought: NDArray[np.bool_]
-    """(T,): whether the action belongs to a fight, whose course no other episode repeats."""
     total: float
     """Sum of the rewards of the run's profile."""
 
@@ -59,13 +54,11 @@ class TrajectoryOutline(NamedTuple):
 
 
 class _Played(NamedTuple):
-    """One step: what was seen before it, the action, its reward, and then the room and what its enemies have left."""
+    """One step: what was seen before it, the action and its reward."""
 
     observation: NDArray[np.float32]
     action: int
     reward: float
-    room: RoomKey
-    enemy_health: int
 
 
 class TrajectoryPlayer:
@@ -81,9 +74,25 @@ class TrajectoryPlayer:
         return TrajectoryRows(
             np.stack([step.observation for step in played]),
             np.array([step.action for step in played], np.int64),
-            np.array(fights([(step.room, step.enemy_health) for step in played]), np.bool_),
             sum(step.reward for step in played),
         )
+
+    def won_fights(self, trajectory: Trajectory, name: str, legs: Sequence[TrajectoryLeg]) -> list[WonFight]:
+        """The trajectory's fights, won in other ways; those that no try won are left out. Raises as `rows` does.
+
+        `legs` are those of its outline.
+        """
+        moments: list[FightMoment] = []
+
+        def look(step: int) -> None:
+            state = self._session.state
+            moments.append(FightMoment(state.key, enemy_health_of(state), may_restart(state)))
+
+        look(len(self._play(trajectory, name, look)))
+        fights = fights_of(moments)
+        starts = self.starts(trajectory, name, {fight.begin: fight.begin for fight in fights})
+        wins = [(fight, wins_of(self._session, fight, starts[fight.begin].state)) for fight in fights]
+        return [WonFight(fight, leg_at(legs, fight.end - 1), won) for fight, won in wins if won]
 
     def starts(self, trajectory: Trajectory, name: str, steps: Mapping[int, int]) -> dict[int, TrajectoryStart]:
         """The states in which episodes begin on the trajectory: for each point that of its step.
@@ -140,8 +149,7 @@ class TrajectoryPlayer:
                 look(len(played))
                 before = observation.copy()
                 result = session.step(action)
-                state = session.state
-                played.append(_Played(before, action, result.reward, state.key, enemy_health_of(state)))
+                played.append(_Played(before, action, result.reward))
                 observation = result.observation
             start = self._here("part of a trajectory")
         self._compare(trajectory, name)
@@ -175,13 +183,3 @@ def start_name(point: int) -> str:
 def point_of(name: str) -> int | None:
     """The point of the trajectory at which a start state of this name lies; None for any other start."""
     return int(name.removeprefix(START_PREFIX)) if name.startswith(START_PREFIX) else None
-
-
-def fights(steps: Sequence[tuple[RoomKey, int]]) -> list[bool]:
-    """Which steps belong to fights, from the room and what its enemies have left: those that lead to a hit there."""
-    found: list[bool] = []
-    for _, stay in groupby(steps, key=lambda step: step[0]):
-        left = [enemy_health for _, enemy_health in stay]
-        hits = [step for step in range(1, len(left)) if left[step] < left[step - 1]]
-        found += [any(step <= hit <= step + BEFORE_HIT for hit in hits) for step in range(len(left))]
-    return found

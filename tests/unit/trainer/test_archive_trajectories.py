@@ -9,7 +9,7 @@ import pytest
 from services.trainer.imitation.demonstrations import Demonstrations
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
-from services.trainer.restarts.trajectory_player import BEFORE_HIT, TrajectoryPlayer, fights
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.archive import PathPart
 from shared.errors import ContractError, DigestMismatch
 from shared.game.errors import ReplayMismatch
@@ -100,15 +100,3 @@ def test_judged_play_and_trajectories_are_drawn_equally_often() -> None:
     assert joined is not None
     np.testing.assert_allclose(joined.chances, [0.125] * 4 + [0.5])
     assert Demonstrations.joined([]) is None
-
-
-def test_the_steps_before_a_hit_belong_to_a_fight() -> None:
-    here, there = (0, 1), (0, 2)
-
-    def fought(*stays: tuple[tuple[int, int], int, int]) -> list[int]:
-        steps = [(room, enemy_health) for room, count, enemy_health in stays for _ in range(count)]
-        return [step for step, fought in enumerate(fights(steps)) if fought]
-
-    assert fought((here, 50, 3), (here, 5, 2)) == list(range(50 - BEFORE_HIT, 51))
-    assert fought((here, 4, 3), (here, 4, 1), (here, 9, 0)) == list(range(9)), "up to the last hit"
-    assert fought((here, 9, 3), (there, 9, 2)) == [], "in another room are other enemies"

@@ -14,6 +14,7 @@ from services.trainer.driver.driver_store import DriverStore
 from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.imitation.weights import LIMIT, return_weights, score_weights
+from services.trainer.restarts.fights import WonFight
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
@@ -79,8 +80,12 @@ def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
     assert 0 < figures["imitation_loss"] < np.log(8)
 
 
-def nothing(references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
-    raise AssertionError(f"the order names no trajectories, but {len(references)} are played")
+class NoTrajectories:
+    def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+        raise AssertionError(f"the order names no trajectories, but {len(references)} are played")
+
+    def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
+        raise AssertionError(f"the order names no trajectory, but the fights of {reference.key} are played")
 
 
 def unread(reference: PassesRef) -> bytes:
@@ -107,7 +112,7 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
     assert "learner/imitation_loss" not in first.metrics
     order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
 
-    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), nothing, unread)
+    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), NoTrajectories(), unread)
     assert rows is not None
     best = read_segment(asyncio.run(store.get(first.segments[0].key)))
     assert rows.observations.shape == (len(rows.actions), 148)

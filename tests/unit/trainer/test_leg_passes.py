@@ -1,6 +1,7 @@
 """The policy imitates its own passes of a demonstration's legs: most those of the legs that it fails."""
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 from bramble.solver.walkthrough import solve
 from services.trainer.imitation.demonstrations import read_demonstrations
 from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
+from services.trainer.restarts.fights import Fight, FightRows, WonFight
 from services.trainer.restarts.leg_passes import (
     PASSES_OF_A_LEG,
     LegPass,
@@ -175,6 +177,19 @@ class OneStage(EpochRestarts):
         self._backward.next_stage = lambda *_: stage  # type: ignore[method-assign]
 
 
+class Played:
+    """One trajectory, and the wins of its fights."""
+
+    def __init__(self, rows: TrajectoryRows, fights: Sequence[WonFight] = ()) -> None:
+        self._rows, self._fights = rows, list(fights)
+
+    def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+        return [self._rows for _ in references]
+
+    def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
+        return self._fights
+
+
 def no_player() -> TrajectoryPlayer:
     raise AssertionError("nothing is played")
 
@@ -206,15 +221,12 @@ def test_passes_belong_to_one_trajectory_that_is_mastered() -> None:
 def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     store = Store()
     kept = store.save_passes(write_passes([one_pass(0, 10, 1.0), one_pass(1, 4, 2.0), one_pass(1, 4, 3.0)]), 0, 3)
-    still = np.zeros(20, np.bool_)
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), still, 0.0)
+    played = Played(TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0))
 
     def unread(one: object) -> bytes:
         raise AssertionError("the order names no segments")
 
-    rows = read_demonstrations(
-        order(1, ARRIVED, [kept]), unread, lambda _: [played], lambda one: store.objects[one.key]
-    )
+    rows = read_demonstrations(order(1, ARRIVED, [kept]), unread, played, lambda one: store.objects[one.key])
     assert rows is not None
     chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
@@ -222,14 +234,16 @@ def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     assert chance[2.0] == chance[3.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
 
 
-def test_fights_are_imitated_until_the_curriculum_has_arrived() -> None:
-    fought = np.arange(20) >= 15
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), fought, 0.0)
-
-    def imitated(stage: BackwardStage) -> int:
-        rows = read_demonstrations(order(1, stage), lambda _: b"", lambda _: [played], lambda _: b"")
-        assert rows is not None
-        return len(rows.actions)
-
-    assert imitated(ARRIVED.model_copy(update={"left": [0, 50, 0]})) == 20
-    assert imitated(ARRIVED) == 15
+def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
+    fight = Fight((0, 1), 10, 15, 0)
+    wins = [FightRows(np.full((4, 4), shown, np.float32), np.ones(4, np.int64), 0) for shown in (1.0, 2.0)]
+    easy = FightRows(np.full((8, 4), 3.0, np.float32), np.ones(8, np.int64), 0)
+    shown = Played(played, [WonFight(fight, 1, wins), WonFight(Fight((0, 2), 18, 20, 0), 0, [easy])])
+    rows = read_demonstrations(order(1, ARRIVED), lambda _: b"", shown, lambda _: b"")
+    assert rows is not None
+    assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4, 3.0: 8}
+    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
+    assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
+    assert chance[1.0] == chance[2.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
+    assert chance[3.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"

@@ -1,0 +1,105 @@
+"""A trajectory's fights are found in it, won in many ways, and imitated instead of their one course."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from bramble.solver.walkthrough import solve
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import GameSession
+from services.trainer.executor.outcome import GameView
+from services.trainer.exploration.room_options import RoomOptions
+from services.trainer.restarts.fights import KEPT, STRIKING, Fight, FightMoment, WonFight, fights_of
+from services.trainer.restarts.trajectory import Trajectory
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.cell import cell_of
+from services.trainer.state_archive.goal import enemy_health_of
+from shared.contracts.base import sha256
+from shared.contracts.run import RunConfig
+from shared.game.emulator.start import true_start
+from shared.game.recording.segment import pack_state
+
+CONFIG = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, actions="actions/v1"))
+HERE, THERE = (0, 1), (0, 2)
+WALK = 345
+"""Steps of the walk-through until the hero has the sword and stands before two enemies."""
+
+
+def stay(room: tuple[int, int], *left: int, control: bool = True) -> list[FightMoment]:
+    return [FightMoment(room, enemy_health, control) for enemy_health in left]
+
+
+def test_a_fight_lasts_from_the_first_enemy_in_sight_to_the_last_hit() -> None:
+    entered, fought = stay(HERE, 3, 3, control=False), stay(HERE, 3, 3, 2, 2, 1, 1, 1)
+    assert fights_of([*stay(THERE, 0, 0), *entered, *fought]) == [Fight(HERE, 4, 8, 1)]
+
+
+@pytest.mark.parametrize(
+    "moments",
+    [
+        [],
+        stay(HERE, 0, 0, 0),
+        stay(HERE, 3, 3, 3),
+        [*stay(HERE, 3, 3), *stay(THERE, 2, 2)],
+        stay(HERE, 3, 3, 2, control=False),
+    ],
+    ids=["nothing", "without enemies", "without a hit", "other enemies in another room", "without control"],
+)
+def test_a_stay_without_a_hit_is_no_fight(moments: Sequence[FightMoment]) -> None:
+    assert fights_of(moments) == []
+
+
+def test_each_stay_in_a_room_is_a_fight_of_its_own() -> None:
+    twice = [*stay(HERE, 3, 2), *stay(THERE, 0), *stay(HERE, 3, 1)]
+    assert fights_of(twice) == [Fight(HERE, 0, 1, 2), Fight(HERE, 3, 4, 1)]
+
+
+def fought_path() -> tuple[Trajectory, int]:
+    """A path of the vale that walks up to two enemies and strikes at them, and the step at which it stops walking."""
+    session = GameSession(CONFIG)
+    session.begin(true_start(session.game), 1)
+    actions = list(solve("vale").actions[:WALK])
+    for action in actions:
+        session.step(action)
+    options = RoomOptions(np.random.default_rng(3), STRIKING)
+    while enemy_health_of(session.state):
+        actions.append(options.next(GameView(session.state, session.image)))
+        session.step(actions[-1])
+    state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
+    session.close()
+    return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state)), WALK
+
+
+@pytest.fixture(scope="module")
+def path() -> Trajectory:
+    return fought_path()[0]
+
+
+@pytest.fixture(scope="module")
+def player() -> Iterator[TrajectoryPlayer]:
+    made = TrajectoryPlayer(CONFIG)
+    yield made
+    made.close()
+
+
+def won_fights(player: TrajectoryPlayer, path: Trajectory) -> list[WonFight]:
+    return player.won_fights(path, "path", player.outline(path, "path").legs)
+
+
+def test_a_fight_is_won_in_many_ways_and_always_the_same(path: Trajectory, player: TrajectoryPlayer) -> None:
+    (won,), (again,) = won_fights(player, path), won_fights(player, path)
+    assert won.fight.begin < WALK < won.fight.end == path.steps, "the last action of the path is its last hit"
+    assert won.fight.enemy_health == 0
+    assert won.leg == len(player.outline(path, "path").legs) - 1
+    courses = {one.actions.tobytes() for one in won.wins}
+    assert len(courses) == len(won.wins) == KEPT, "no two wins take the same course"
+    assert courses == {one.actions.tobytes() for one in again.wins}
+    assert all(one.observations.shape == (len(one.actions), 148) for one in won.wins)
+
+
+def test_the_wins_that_cost_least_are_kept(path: Trajectory, player: TrajectoryPlayer) -> None:
+    (won,) = won_fights(player, path)
+    costs = [(one.lost_health, len(one.actions)) for one in won.wins]
+    assert costs == sorted(costs)
