@@ -75,11 +75,7 @@ def read_demonstrations(
 
     Raises ContractError for a segment that was recorded without the run's observation.
     """
-    found = [_judged(order, read), _archived(order, trajectories)]
-    stage = stage_of(order)
-    if stage is not None and order.config.imitation.of_archive:
-        failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
-        found += [_fought(trajectories.won_fights(stage.trajectory), failed), _own(order, read_own, failed)]
+    found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, read_own)]
     return Demonstrations.joined([part for part in found if part is not None])
 
 
@@ -114,27 +110,35 @@ def _archived(order: EpochStart, trajectories: PlayedTrajectories) -> Demonstrat
     )
 
 
-def _fought(fights: Sequence[WonFight], failed: Sequence[float]) -> Demonstrations | None:
-    """The demonstration's fights, won in other ways: each counts by the share of the episodes that fail its leg."""
-    steps = [sum(len(won.actions) for won in wins) for _, _, wins in fights]
+def _other_ways(
+    order: EpochStart, trajectories: PlayedTrajectories, read_own: Callable[[PassesRef], bytes]
+) -> Demonstrations | None:
+    """Other ways on the legs of a curriculum than its demonstration's: won fights, and the policy's own passes.
+
+    Those of a leg count by the share of the episodes that fail it.
+    """
+    stage = stage_of(order)
+    if order.demonstrations is None or stage is None or not order.config.imitation.of_archive:
+        return None
+    own = [one for kept in order.demonstrations.passes for one in read_passes(read_own(kept), kept.key)]
+    fights = trajectories.won_fights(stage.trajectory)
+    failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
     return _rows(
         [
-            _Weighted(won.observations, won.actions, failed[leg] / total)
-            for (_, leg, wins), total in zip(fights, steps, strict=True)
-            for won in wins
+            *_by_leg([(one.leg, one.observations, one.actions) for one in own], failed),
+            *_by_leg([(leg, won.observations, won.actions) for _, leg, wins in fights for won in wins], failed),
         ]
     )
 
 
-def _own(order: EpochStart, read: Callable[[PassesRef], bytes], failed: Sequence[float]) -> Demonstrations | None:
-    """The policy's own passes of legs: those of a leg together count by the share of the episodes that fail it."""
-    if order.demonstrations is None:
-        return None
-    passes = [one for kept in order.demonstrations.passes for one in read_passes(read(kept), kept.key)]
+def _by_leg(
+    ways: Sequence[tuple[int, NDArray[np.float32], NDArray[np.int64]]], failed: Sequence[float]
+) -> list[_Weighted]:
+    """Ways on legs (leg, what was seen, what was done): those of a leg together have the leg's weight."""
     steps = Counter[int]()
-    for one in passes:
-        steps[one.leg] += len(one.actions)
-    return _rows([_Weighted(one.observations, one.actions, failed[one.leg] / steps[one.leg]) for one in passes])
+    for leg, _, actions in ways:
+        steps[leg] += len(actions)
+    return [_Weighted(observations, actions, failed[leg] / steps[leg]) for leg, observations, actions in ways]
 
 
 def _rows(parts: list[_Weighted]) -> Demonstrations | None:
