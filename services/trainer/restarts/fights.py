@@ -7,7 +7,7 @@ the enemies again and again from where the fight begins, with other seeds, and w
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from shared.game.emulator.start import StartState
 
 MAX_TRIES: Final = 128  # of each fight
 MAX_WINS: Final = 24  # after which it is not tried again
+HOPELESS: Final = 32  # tries without a win, after which it is given up
 KEPT: Final = 12  # of the wins: those that cost the least health, then the shortest
 STRIKING: Final = RoomMix(sticky=1.0, leave=0.0, target=0.0, strike=8.0)
 """Random buttons lead round what blocks the way to an enemy."""
@@ -83,8 +84,13 @@ def wins_of(session: GameSession, fight: Fight, start: StartState) -> list[Fight
     """The best wins of the fight, each from its start. The same fight has the same wins."""
     session.reseed(fight.begin)
     session.set_starts([replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)])
-    tries = (_try(session, fight, np.random.default_rng([fight.begin, number])) for number in range(MAX_TRIES))
-    won = list(islice((rows for rows in tries if rows is not None), MAX_WINS))
+    won: list[FightRows] = []
+    for number in range(MAX_TRIES):
+        rows = _try(session, fight, np.random.default_rng([fight.begin, number]))
+        if rows is not None:
+            won.append(rows)
+        if len(won) == MAX_WINS or (not won and number == HOPELESS):
+            break
     return sorted(won, key=lambda rows: (rows.lost_health, len(rows.actions)))[:KEPT]
 
 
