@@ -118,7 +118,7 @@ def _other_ways(
     Those of a leg count by the share of the episodes that fail it.
     """
     stage = stage_of(order)
-    if order.demonstrations is None or stage is None or not order.config.imitation.of_archive:
+    if order.demonstrations is None or stage is None or not stage.arrived or not order.config.imitation.of_archive:
         return None
     own = [one for kept in order.demonstrations.passes for one in read_passes(read_own(kept), kept.key)]
     fights = trajectories.won_fights(stage.trajectory)

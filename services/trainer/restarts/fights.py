@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import GameView
-from services.trainer.exploration.room_options import RoomMix, RoomOptions
+from services.trainer.executor.outcome import WALK, A, B, GameView
+from services.trainer.exploration.strikes import Strikes
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
@@ -25,8 +25,7 @@ MAX_TRIES: Final = 128  # of each fight
 MAX_WINS: Final = 24  # after which it is not tried again
 HOPELESS: Final = 32  # tries without a win, after which it is given up
 KEPT: Final = 12  # of the wins: those that cost the least health, then the shortest
-STRIKING: Final = RoomMix(sticky=1.0, leave=0.0, target=0.0, strike=8.0)
-"""Random buttons lead round what blocks the way to an enemy."""
+LONGEST_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
 
 
 class FightMoment(NamedTuple):
@@ -94,10 +93,32 @@ def wins_of(session: GameSession, fight: Fight, start: StartState) -> list[Fight
     return sorted(won, key=lambda rows: (rows.lost_health, len(rows.actions)))[:KEPT]
 
 
+class Striker:
+    """Strikes at the nearest enemy with one button, again and again, and takes random detours where it is blocked."""
+
+    def __init__(self, button: int, rng: np.random.Generator) -> None:
+        self._button, self._rng = button, rng
+        self._strikes = Strikes(button)
+        self._detour: list[int] = []
+
+    def next(self, view: GameView) -> int:
+        """The action of the next step."""
+        if self._detour:
+            return self._detour.pop()
+        action = self._strikes.next(view)
+        if action is None:
+            self._strikes = Strikes(self._button)
+            steps = int(self._rng.integers(1, LONGEST_DETOUR + 1))
+            self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
+            return self._detour.pop()
+        return action
+
+
 def _try(session: GameSession, fight: Fight, rng: np.random.Generator) -> FightRows | None:
     """One try; None unless the enemies are as weak in the end as the trajectory left them."""
-    observation, options = session.reset(), RoomOptions(rng, STRIKING)
-    health = session.state.inventory.health
+    observation, inventory = session.reset(), session.state.inventory
+    buttons = [button for button, item in ((A, inventory.equipped_a), (B, inventory.equipped_b)) if item] or [A, B]
+    striker, health = Striker(buttons[int(rng.integers(len(buttons)))], rng), inventory.health
     seen: list[NDArray[np.float32]] = []
     actions: list[int] = []
     while session.state.key == fight.room:
@@ -105,7 +126,7 @@ def _try(session: GameSession, fight: Fight, rng: np.random.Generator) -> FightR
             rows = np.stack(seen), np.array(actions, np.int64)
             return FightRows(*rows, health - session.state.inventory.health)
         seen.append(observation.copy())
-        actions.append(options.next(GameView(session.state, session.image)))
+        actions.append(striker.next(GameView(session.state, session.image)))
         result = session.step(actions[-1])
         observation = result.observation
         if result.report is not None:

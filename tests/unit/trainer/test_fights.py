@@ -8,9 +8,8 @@ import pytest
 from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import GameView
-from services.trainer.exploration.room_options import RoomOptions
-from services.trainer.restarts.fights import KEPT, STRIKING, Fight, FightMoment, WonFight, fights_of
+from services.trainer.executor.outcome import A, GameView
+from services.trainer.restarts.fights import KEPT, Fight, FightMoment, Striker, WonFight, fights_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.archive import PathPart
@@ -63,9 +62,9 @@ def fought_path() -> tuple[Trajectory, int]:
     actions = list(solve("vale").actions[:WALK])
     for action in actions:
         session.step(action)
-    options = RoomOptions(np.random.default_rng(3), STRIKING)
+    striker = Striker(A, np.random.default_rng(3))
     while enemy_health_of(session.state):
-        actions.append(options.next(GameView(session.state, session.image)))
+        actions.append(striker.next(GameView(session.state, session.image)))
         session.step(actions[-1])
     state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
     session.close()
