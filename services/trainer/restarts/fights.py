@@ -25,7 +25,7 @@ MAX_TRIES: Final = 128  # of each fight
 MAX_WINS: Final = 24  # after which it is not tried again
 HOPELESS: Final = 32  # tries without a win, after which it is given up
 KEPT: Final = 12  # of the wins: those that cost the least health, then the shortest
-LONGEST_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
+MAX_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
 
 
 class FightMoment(NamedTuple):
@@ -108,7 +108,7 @@ class Striker:
         action = self._strikes.next(view)
         if action is None:
             self._strikes = Strikes(self._button)
-            steps = int(self._rng.integers(1, LONGEST_DETOUR + 1))
+            steps = int(self._rng.integers(1, MAX_DETOUR + 1))
             self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
             return self._detour.pop()
         return action
