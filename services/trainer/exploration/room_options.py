@@ -16,7 +16,7 @@ from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
 from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.pushes import pushes_between
-from services.trainer.exploration.strikes import Strikes
+from services.trainer.exploration.strikes import Strikes, item_buttons
 from services.trainer.exploration.targets import Target, targets_of
 from services.trainer.options.choices import leave_room
 from shared.game.decoding.state import RoomKey
@@ -116,8 +116,7 @@ class RoomOptions:
         return _Sequence(iter(()) if macro is None else iter((macro,)))
 
     def _strike(self, view: GameView) -> Running:
-        inventory = view.state.inventory
-        buttons = [button for button, item in ((A, inventory.equipped_a), (B, inventory.equipped_b)) if item] or [A, B]
+        buttons = item_buttons(view.state.inventory)
         return Strikes(buttons[int(self._rng.integers(len(buttons)))])
 
     def _target(self, view: GameView) -> Running:

@@ -2,13 +2,22 @@
 
 from typing import Final
 
-from services.trainer.executor.outcome import WAIT, WALK, GameView
+import numpy as np
+
+from services.trainer.executor.outcome import WAIT, WALK, A, B, GameView
+from shared.game.decoding.state import Inventory
 
 MAX_STEPS: Final = 40  # steps
 ALIGNED: Final = 9  # pixels off the line to an enemy; a sword is about as wide
 REACH: Final = 24  # pixels to an enemy ahead
 PAUSE: Final = 2  # steps after a press: a swing takes 12 frames
 BLOCKED: Final = 3  # steps without movement until the way counts as blocked
+MAX_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
+
+
+def item_buttons(inventory: Inventory) -> list[int]:
+    """The buttons that hold an item; both if none does, or if the game does not say."""
+    return [button for button, item in ((A, inventory.equipped_a), (B, inventory.equipped_b)) if item] or [A, B]
 
 
 class Strikes:
@@ -43,6 +52,27 @@ class Strikes:
             return WALK[ahead]
         self._pause, self._still = PAUSE, 0
         return self._button
+
+
+class Striker:
+    """Strikes at the nearest enemy with one button, again and again, and takes random detours where it is blocked."""
+
+    def __init__(self, button: int, rng: np.random.Generator) -> None:
+        self._button, self._rng = button, rng
+        self._strikes = Strikes(button)
+        self._detour: list[int] = []
+
+    def next(self, view: GameView) -> int:
+        """The action of the next step."""
+        if self._detour:
+            return self._detour.pop()
+        action = self._strikes.next(view)
+        if action is None:
+            self._strikes = Strikes(self._button)
+            steps = int(self._rng.integers(1, MAX_DETOUR + 1))
+            self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
+            return self._detour.pop()
+        return action
 
 
 def _far(distance: tuple[int, int]) -> int:

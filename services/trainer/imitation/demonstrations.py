@@ -1,6 +1,7 @@
 """Turns what an order imitates into rows for the learner.
 
-They come from judged segments, from trajectories of the state archive, and from the policy's own passes of their legs.
+They come from judged segments, from trajectories of the state archive, from wins of the fights there, and from the
+policy's own passes of their legs.
 """
 
 from collections import Counter
@@ -14,9 +15,8 @@ from numpy.typing import NDArray
 from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
-from services.trainer.restarts.epoch_restarts import stage_of
 from services.trainer.restarts.fights import WonFight
-from services.trainer.restarts.leg_passes import read_passes
+from services.trainer.restarts.leg_passes import LegPass, read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
 from shared.game.recording.segment import Segment, read_segment
@@ -117,28 +117,23 @@ def _other_ways(
 
     Those of a leg count by the share of the episodes that fail it.
     """
-    stage = stage_of(order)
-    if order.demonstrations is None or stage is None or not stage.arrived or not order.config.imitation.of_archive:
+    if order.demonstrations is None or not order.demonstrations.imitated:
+        return None
+    stage = order.demonstrations.backward
+    if stage is None or not stage.arrived:
         return None
     own = [one for kept in order.demonstrations.passes for one in read_passes(read_own(kept), kept.key)]
-    fights = trajectories.won_fights(stage.trajectory)
+    fought = [win.course for won in trajectories.won_fights(stage.trajectory) for win in won.wins]
     failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
-    return _rows(
-        [
-            *_by_leg([(one.leg, one.observations, one.actions) for one in own], failed),
-            *_by_leg([(leg, won.observations, won.actions) for _, leg, wins in fights for won in wins], failed),
-        ]
-    )
+    return _rows([*_by_leg(own, failed), *_by_leg(fought, failed)])
 
 
-def _by_leg(
-    ways: Sequence[tuple[int, NDArray[np.float32], NDArray[np.int64]]], failed: Sequence[float]
-) -> list[_Weighted]:
-    """Ways on legs (leg, what was seen, what was done): those of a leg together have the leg's weight."""
+def _by_leg(passes: Sequence[LegPass], failed: Sequence[float]) -> list[_Weighted]:
+    """The passes of a leg together have the leg's weight."""
     steps = Counter[int]()
-    for leg, _, actions in ways:
-        steps[leg] += len(actions)
-    return [_Weighted(observations, actions, failed[leg] / steps[leg]) for leg, observations, actions in ways]
+    for one in passes:
+        steps[one.leg] += len(one.actions)
+    return [_Weighted(one.observations, one.actions, failed[one.leg] / steps[one.leg]) for one in passes]
 
 
 def _rows(parts: list[_Weighted]) -> Demonstrations | None:

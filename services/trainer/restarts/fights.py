@@ -2,11 +2,11 @@
 
 No two fights take the same course: enemies move at random, and the trajectory shows one course. A policy that imitates
 it alone goes where the trajectory went and ignores where the enemies are. So the options of the exploration strike at
-the enemies again and again from where the fight begins, with other seeds, and what wins is imitated instead.
+the enemies again and again from where the fight begins, with other seeds, and what wins is imitated too.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
 
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import WALK, A, B, GameView
-from services.trainer.exploration.strikes import Strikes
+from services.trainer.executor.outcome import GameView
+from services.trainer.exploration.strikes import Striker, item_buttons
+from services.trainer.restarts.leg_passes import LegPass
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
@@ -25,7 +26,6 @@ MAX_TRIES: Final = 128  # of each fight
 MAX_WINS: Final = 24  # after which it is not tried again
 HOPELESS: Final = 32  # tries without a win, after which it is given up
 KEPT: Final = 12  # of the wins: those that cost the least health, then the shortest
-MAX_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
 
 
 class FightMoment(NamedTuple):
@@ -46,24 +46,19 @@ class Fight(NamedTuple):
     """What the enemies have left after the last hit."""
 
 
-@dataclass(frozen=True, slots=True)
-class FightRows:
-    """What was seen and done in one win of a fight."""
+class FightWin(NamedTuple):
+    """One win of a fight: what it cost, and what was seen and done, as a pass of the leg on which the fight ends."""
 
-    observations: NDArray[np.float32]
-    """(T, D): before each action."""
-    actions: NDArray[np.int64]
-    """(T,)."""
     lost_health: int
     """Quarter hearts; negative if some were found."""
+    course: LegPass
 
 
 class WonFight(NamedTuple):
-    """A fight, the leg of the trajectory on which it ends, and at least one win of it."""
+    """A fight, and at least one win of it."""
 
     fight: Fight
-    leg: int
-    wins: list[FightRows]
+    wins: list[FightWin]
 
 
 def fights_of(moments: Sequence[FightMoment]) -> list[Fight]:
@@ -79,52 +74,30 @@ def fights_of(moments: Sequence[FightMoment]) -> list[Fight]:
     return found
 
 
-def wins_of(session: GameSession, fight: Fight, start: StartState) -> list[FightRows]:
-    """The best wins of the fight, each from its start. The same fight has the same wins."""
+def wins_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> list[FightWin]:
+    """The best wins of the fight, which ends on this leg, each from its start. The same fight has the same wins."""
     session.reseed(fight.begin)
     session.set_starts([replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)])
-    won: list[FightRows] = []
+    won: list[FightWin] = []
     for number in range(MAX_TRIES):
-        rows = _try(session, fight, np.random.default_rng([fight.begin, number]))
-        if rows is not None:
-            won.append(rows)
         if len(won) == MAX_WINS or (not won and number == HOPELESS):
             break
-    return sorted(won, key=lambda rows: (rows.lost_health, len(rows.actions)))[:KEPT]
+        win = _try(session, fight, leg, np.random.default_rng([fight.begin, number]))
+        won += [] if win is None else [win]
+    return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]
 
 
-class Striker:
-    """Strikes at the nearest enemy with one button, again and again, and takes random detours where it is blocked."""
-
-    def __init__(self, button: int, rng: np.random.Generator) -> None:
-        self._button, self._rng = button, rng
-        self._strikes = Strikes(button)
-        self._detour: list[int] = []
-
-    def next(self, view: GameView) -> int:
-        """The action of the next step."""
-        if self._detour:
-            return self._detour.pop()
-        action = self._strikes.next(view)
-        if action is None:
-            self._strikes = Strikes(self._button)
-            steps = int(self._rng.integers(1, MAX_DETOUR + 1))
-            self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
-            return self._detour.pop()
-        return action
-
-
-def _try(session: GameSession, fight: Fight, rng: np.random.Generator) -> FightRows | None:
+def _try(session: GameSession, fight: Fight, leg: int, rng: np.random.Generator) -> FightWin | None:
     """One try; None unless the enemies are as weak in the end as the trajectory left them."""
     observation, inventory = session.reset(), session.state.inventory
-    buttons = [button for button, item in ((A, inventory.equipped_a), (B, inventory.equipped_b)) if item] or [A, B]
+    buttons = item_buttons(inventory)
     striker, health = Striker(buttons[int(rng.integers(len(buttons)))], rng), inventory.health
     seen: list[NDArray[np.float32]] = []
     actions: list[int] = []
     while session.state.key == fight.room:
         if actions and enemy_health_of(session.state) <= fight.enemy_health:
-            rows = np.stack(seen), np.array(actions, np.int64)
-            return FightRows(*rows, health - session.state.inventory.health)
+            course = LegPass(leg, np.stack(seen), np.array(actions, np.int64))
+            return FightWin(health - session.state.inventory.health, course)
         seen.append(observation.copy())
         actions.append(striker.next(GameView(session.state, session.image)))
         result = session.step(actions[-1])

@@ -91,8 +91,11 @@ class TrajectoryPlayer:
         look(len(self._play(trajectory, name, look)))
         fights = fights_of(moments)
         starts = self.starts(trajectory, name, {fight.begin: fight.begin for fight in fights})
-        wins = [(fight, wins_of(self._session, fight, starts[fight.begin].state)) for fight in fights]
-        return [WonFight(fight, leg_at(legs, fight.end - 1), won) for fight, won in wins if won]
+        tried = [
+            WonFight(fight, wins_of(self._session, fight, leg_at(legs, fight.end - 1), starts[fight.begin].state))
+            for fight in fights
+        ]
+        return [one for one in tried if one.wins]
 
     def starts(self, trajectory: Trajectory, name: str, steps: Mapping[int, int]) -> dict[int, TrajectoryStart]:
         """The states in which episodes begin on the trajectory: for each point that of its step.

@@ -1,4 +1,4 @@
-"""A trajectory's fights are found in it, won in many ways, and imitated instead of their one course."""
+"""A trajectory's fights are found in it, and won in many ways."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,8 @@ from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import A, GameView
-from services.trainer.restarts.fights import KEPT, Fight, FightMoment, Striker, WonFight, fights_of
+from services.trainer.exploration.strikes import Striker
+from services.trainer.restarts.fights import KEPT, Fight, FightMoment, WonFight, fights_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.archive import PathPart
@@ -55,8 +56,8 @@ def test_each_stay_in_a_room_is_a_fight_of_its_own() -> None:
     assert fights_of(twice) == [Fight(HERE, 0, 1, 2), Fight(HERE, 3, 4, 1)]
 
 
-def fought_path() -> tuple[Trajectory, int]:
-    """A path of the vale that walks up to two enemies and strikes at them, and the step at which it stops walking."""
+def fought_path() -> Trajectory:
+    """A path of the vale that walks up to two enemies, for WALK steps, and strikes at them."""
     session = GameSession(CONFIG)
     session.begin(true_start(session.game), 1)
     actions = list(solve("vale").actions[:WALK])
@@ -68,12 +69,12 @@ def fought_path() -> tuple[Trajectory, int]:
         session.step(actions[-1])
     state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
     session.close()
-    return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state)), WALK
+    return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state))
 
 
 @pytest.fixture(scope="module")
 def path() -> Trajectory:
-    return fought_path()[0]
+    return fought_path()
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +92,14 @@ def test_a_fight_is_won_in_many_ways_and_always_the_same(path: Trajectory, playe
     (won,), (again,) = won_fights(player, path), won_fights(player, path)
     assert won.fight.begin < WALK < won.fight.end == path.steps, "the last action of the path is its last hit"
     assert won.fight.enemy_health == 0
-    assert won.leg == len(player.outline(path, "path").legs) - 1
-    courses = {one.actions.tobytes() for one in won.wins}
+    assert {one.course.leg for one in won.wins} == {len(player.outline(path, "path").legs) - 1}
+    courses = {one.course.actions.tobytes() for one in won.wins}
     assert len(courses) == len(won.wins) == KEPT, "no two wins take the same course"
-    assert courses == {one.actions.tobytes() for one in again.wins}
-    assert all(one.observations.shape == (len(one.actions), 148) for one in won.wins)
+    assert courses == {one.course.actions.tobytes() for one in again.wins}
+    assert all(one.course.observations.shape == (len(one.course.actions), 148) for one in won.wins)
 
 
 def test_the_wins_that_cost_least_are_kept(path: Trajectory, player: TrajectoryPlayer) -> None:
     (won,) = won_fights(player, path)
-    costs = [(one.lost_health, len(one.actions)) for one in won.wins]
+    costs = [(one.lost_health, len(one.course.actions)) for one in won.wins]
     assert costs == sorted(costs)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from bramble.solver.walkthrough import solve
-from services.trainer.imitation.demonstrations import read_demonstrations
+from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
 from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
-from services.trainer.restarts.fights import Fight, FightRows, WonFight
+from services.trainer.restarts.fights import Fight, FightWin, WonFight
 from services.trainer.restarts.leg_passes import (
     PASSES_OF_A_LEG,
     LegPass,
@@ -237,11 +237,18 @@ def test_passes_of_legs_that_fail_are_imitated_more() -> None:
 def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
     played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
     fight = Fight((0, 1), 10, 15, 0)
-    wins = [FightRows(np.full((4, 4), shown, np.float32), np.ones(4, np.int64), 0) for shown in (1.0, 2.0)]
-    easy = FightRows(np.full((8, 4), 3.0, np.float32), np.ones(8, np.int64), 0)
-    shown = Played(played, [WonFight(fight, 1, wins), WonFight(Fight((0, 2), 18, 20, 0), 0, [easy])])
-    rows = read_demonstrations(order(1, ARRIVED), lambda _: b"", shown, lambda _: b"")
-    assert rows is not None
+    wins = [FightWin(0, one_pass(1, 4, shown)) for shown in (1.0, 2.0)]
+    easy = FightWin(0, one_pass(0, 8, 3.0))
+    shown = Played(played, [WonFight(fight, wins), WonFight(Fight((0, 2), 18, 20, 0), [easy])])
+
+    def imitated(stage: BackwardStage) -> Demonstrations:
+        rows = read_demonstrations(order(1, stage), lambda _: b"", shown, lambda _: b"")
+        assert rows is not None
+        return rows
+
+    before = imitated(ARRIVED.model_copy(update={"left": [0, 50, 0]}))
+    assert len(before.actions) == 20, "until the curriculum has arrived, the demonstration alone"
+    rows = imitated(ARRIVED)
     assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4, 3.0: 8}
     chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
