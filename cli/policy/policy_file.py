@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cli.policy.gated_unit import GatedUnit
-from services.trainer.options.choices import NAMES
+from services.trainer.options.option_sets import choice_names
 from shared.errors import Permanent
-from shared.game.decoding.names import ACTIONS
 from shared.game.observation import with_guidance
 from shared.game.observation.versions import FEATURES
 
@@ -116,7 +115,7 @@ def policy_from(tensors: Mapping[str, Floats], about: Mapping[str, Any]) -> Poli
         "layers": len(layers),
         "activation": "tanh",
         "features": list(features),
-        "actions": list(ACTIONS if about.get("options", "none") == "none" else NAMES),
+        "actions": list(choice_names(about.get("options", "none"))),
     }
     return Policy(layers, {**meaning, **about}, unit)
 

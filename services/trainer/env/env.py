@@ -14,9 +14,9 @@ import numpy as np
 from gymnasium import spaces
 
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.game_session import NUMBER_OF_ACTIONS, EpisodeRecorder, EpisodeReport, GameSession
+from services.trainer.env.game_session import EpisodeRecorder, EpisodeReport, GameSession
 from services.trainer.env.pixels import PixelEncoder
-from services.trainer.options import choices
+from services.trainer.options.option_sets import choice_names
 from shared.contracts.run import OptionsName
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
@@ -32,8 +32,8 @@ def observation_space(name: str, *, guided: bool = False) -> spaces.Box:
 
 
 def action_space(options: OptionsName = "none") -> "spaces.Discrete[np.int64]":
-    """The space of the eight actions; with options, of those and the macros."""
-    return spaces.Discrete(NUMBER_OF_ACTIONS if options == "none" else len(choices.NAMES))
+    """The space of the eight actions; with options, of those and the options."""
+    return spaces.Discrete(len(choice_names(options)))
 
 
 def report_info(report: EpisodeReport) -> dict[str, Any]:

@@ -124,7 +124,7 @@ class GameSession:
         self._emulator: Emulator | None = None
         self.recording = recording  # may be changed between episodes
         # Who acts beside the policy, and who advises it; to be set before the first reset.
-        self.takeover: ActionSource | None = None if config.options == "none" else OptionRunner()
+        self.takeover: ActionSource | None = None if config.options == "none" else OptionRunner(config.options)
         self.guide: SuggestionSource | None = None  # it needs a takeover, which knows who acts
         self._rewards = Rewards(RewardProfile.load(config.rewards))
         self.decoder = Decoder(self.game.capabilities)

@@ -30,6 +30,11 @@ class Executor:
         self._in_menu = isinstance(macro, UseItem)
         self._pause = False
 
+    @property
+    def outcome(self) -> Outcome:
+        """How the macro ended; `unknown` until then."""
+        return "unknown" if self.result is None else self.result.outcome
+
     def next(self, view: GameView) -> int | None:
         """The next action; None when the macro has ended, see `result`."""
         ended = self._abort(view) or self._advance(view)

@@ -16,9 +16,9 @@ from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
 from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.pushes import pushes_between
-from services.trainer.exploration.strikes import Strikes, item_buttons
 from services.trainer.exploration.targets import Target, targets_of
 from services.trainer.options.choices import leave_room
+from services.trainer.options.strikes import Strikes, item_buttons
 from shared.game.decoding.state import RoomKey
 
 PUSHES: Final = 8  # steps against a tile; the games move a block or open a lock after 20 frames

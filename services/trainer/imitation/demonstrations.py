@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
+from services.trainer.options.option_sets import strike_choices
 from services.trainer.restarts.fights import WonFight
 from services.trainer.restarts.leg_passes import LegPass, read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
@@ -96,18 +97,32 @@ def _judged(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demo
 def _archived(order: EpochStart, trajectories: PlayedTrajectories) -> Demonstrations | None:
     if order.demonstrations is None or not order.demonstrations.imitated:
         return None
-    played = trajectories.rows(order.demonstrations.imitated)
-    if order.demonstrations.backward is not None:
+    played, stage = trajectories.rows(order.demonstrations.imitated), order.demonstrations.backward
+    if stage is not None:
         weights = np.ones(len(played))  # of the one demonstration: there is nothing to compare it with
     else:
         weights = return_weights(order.config.imitation, [one.total for one in played])
-    return _rows(
-        [
-            _Weighted(one.observations, one.actions, float(weight))
-            for one, weight in zip(played, weights, strict=True)
-            if weight > 0
-        ]
-    )
+    rows = [
+        _Weighted(one.observations, one.actions, float(weight))
+        for one, weight in zip(played, weights, strict=True)
+        if weight > 0
+    ]
+    if stage is not None and not stage.arrived and strike_choices(order.config.options):
+        rows += _strikes(trajectories.won_fights(stage.trajectory))
+    return _rows(rows)
+
+
+def _strikes(fights: Sequence[WonFight]) -> list[_Weighted]:
+    """The wins of each fight: together they count as much as the demonstration's own steps of it.
+
+    The demonstration holds buttons alone, so without these rows imitation would teach never to strike.
+    """
+    found = []
+    for fight, wins in fights:
+        choices = sum(len(win.course.actions) for win in wins)
+        weight = (fight.end - fight.begin) / choices
+        found += [_Weighted(win.course.observations, win.course.actions, weight) for win in wins]
+    return found
 
 
 def _other_ways(

@@ -1,4 +1,4 @@
-"""What a policy with options chooses from (`options/v1`): the eight actions, then macros whose target the room gives.
+"""The macros of `options/v1`, whose target the room gives.
 
 A choice is a number, so each macro's tile follows from what the hero sees: the nearest way out on one side, the middle
 of a ninth of the room, the tile beside him. All of it comes from RAM.
@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import ITEMS, Interact, Macro, MoveTo, PushBlock, Tile, UseItem
 from services.trainer.executor.navigation_grid import NARROW, WIDE, NavigationGrid, Place, navigation_grid, warp_tiles
 from services.trainer.executor.outcome import STEPS, GameView
-from shared.game.decoding.names import ACTIONS, DIRECTIONS
+from shared.game.decoding.names import DIRECTIONS
 
 THIRDS: Final = range(3)
 
@@ -23,6 +24,11 @@ class MacroChoice:
 
     name: str
     make: Callable[[GameView], Macro | None]
+
+    def begin(self, view: GameView) -> Executor | None:
+        """The macro, ready to be carried out in the present room; None where it is impossible."""
+        macro = self.make(view)
+        return None if macro is None else Executor(macro, view)
 
 
 def leave_room(direction: int, view: GameView) -> Macro | None:
@@ -67,13 +73,6 @@ CHOICES: Final = (
     *(MacroChoice(f"use {name}", partial(lambda item, view: UseItem(item), item)) for name, item in ITEMS.items()),
 )
 """The macros of options/v1, in the order of their numbers. A changed order or number is another version."""
-NAMES: Final = (*ACTIONS, *(choice.name for choice in CHOICES))
-"""What each output of the policy means."""
-
-
-def macro_of(choice: int, view: GameView) -> Macro | None:
-    """The macro of a choice from len(ACTIONS) on, in the present room; None where it is impossible."""
-    return CHOICES[choice - len(ACTIONS)].make(view)
 
 
 def _size(view: GameView) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Runs the policy's options in one environment: one choice is carried out to the macro's end.
+"""Runs the policy's options in one environment: one choice is carried out to the option's end.
 
 Sutton, Precup, Singh 1999: an option is a closed loop of actions with a beginning and an end of its own. While one
 runs, the policy's further choices have no effect; in the step in which it has ended, the policy chooses again.
@@ -6,9 +6,9 @@ runs, the policy's further choices have no effect; in the step in which it has e
 
 from collections import Counter
 
-from services.trainer.executor.executor import Executor
 from services.trainer.executor.outcome import WAIT, GameView
-from services.trainer.options.choices import macro_of
+from services.trainer.options.option_sets import OPTIONS, RunningOption
+from shared.contracts.run import OptionsName
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.recording.segment import ACTORS
@@ -19,7 +19,8 @@ POLICY, OPTION = map(ACTORS.index, ("policy", "option"))
 class OptionRunner:
     """An ActionSource: turns choices into actions; see `GameSession.takeover`."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: OptionsName) -> None:
+        self._options = OPTIONS[options]
         self.begin()
 
     def begin(self) -> None:
@@ -27,7 +28,7 @@ class OptionRunner:
         self.actor, self._decided = POLICY, True
         self.outcomes: Counter[str] = Counter()
         self.steps = self.option_steps = self.begun = 0
-        self._running: Executor | None = None
+        self._running: RunningOption | None = None
 
     def holds(self, state: GameState, image: bytes) -> bool:
         """Never: an option waits for no model."""
@@ -62,9 +63,8 @@ class OptionRunner:
     def _start(self, choice: int, view: GameView) -> int:
         """Begin the option of a choice. One that is impossible here is a single step of waiting."""
         self.begun += 1
-        macro = macro_of(choice, view)
-        if macro is not None:
-            self._running = Executor(macro, view)
+        self._running = self._options[choice - len(ACTIONS)].begin(view)
+        if self._running is not None:
             action = self._advance(view)
             if action is not None:
                 return action
@@ -78,6 +78,6 @@ class OptionRunner:
             return None
         action = self._running.next(view)
         if action is None:
-            self.outcomes["unknown" if self._running.result is None else self._running.result.outcome] += 1
+            self.outcomes[self._running.outcome] += 1
             self._running = None
         return action

@@ -5,7 +5,7 @@ it alone goes where the trajectory went and ignores where the enemies are. So th
 the enemies again and again from where the fight begins, with other seeds, and what wins is imitated too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
-from services.trainer.exploration.strikes import Striker, item_buttons
+from services.trainer.options.option_sets import strike_choices
+from services.trainer.options.strikes import Striker, item_buttons
 from services.trainer.restarts.leg_passes import LegPass
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.game.decoding.state import RoomKey
@@ -78,29 +79,38 @@ def wins_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> 
     """The best wins of the fight, which ends on this leg, each from its start. The same fight has the same wins."""
     session.reseed(fight.begin)
     session.set_starts([replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)])
+    strikes = strike_choices(session.config.options)
     won: list[FightWin] = []
     for number in range(MAX_TRIES):
         if len(won) == MAX_WINS or (not won and number == HOPELESS):
             break
-        win = _try(session, fight, leg, np.random.default_rng([fight.begin, number]))
+        win = _try(session, fight, leg, strikes, np.random.default_rng([fight.begin, number]))
         won += [] if win is None else [win]
     return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]
 
 
-def _try(session: GameSession, fight: Fight, leg: int, rng: np.random.Generator) -> FightWin | None:
-    """One try; None unless the enemies are as weak in the end as the trajectory left them."""
+def _try(
+    session: GameSession, fight: Fight, leg: int, strikes: Mapping[int, int], rng: np.random.Generator
+) -> FightWin | None:
+    """One try; None unless the enemies are as weak in the end as the trajectory left them.
+
+    `strikes` is the policy's choice that strikes with each button, if it has such: that one counts, not its actions.
+    """
     observation, inventory = session.reset(), session.state.inventory
     buttons = item_buttons(inventory)
-    striker, health = Striker(buttons[int(rng.integers(len(buttons)))], rng), inventory.health
+    button, health = buttons[int(rng.integers(len(buttons)))], inventory.health
+    striker = Striker(button, rng)
     seen: list[NDArray[np.float32]] = []
-    actions: list[int] = []
+    choices: list[int] = []
     while session.state.key == fight.room:
-        if actions and enemy_health_of(session.state) <= fight.enemy_health:
-            course = LegPass(leg, np.stack(seen), np.array(actions, np.int64))
+        if choices and enemy_health_of(session.state) <= fight.enemy_health:
+            course = LegPass(leg, np.stack(seen), np.array(choices, np.int64))
             return FightWin(health - session.state.inventory.health, course)
-        seen.append(observation.copy())
-        actions.append(striker.next(GameView(session.state, session.image)))
-        result = session.step(actions[-1])
+        action = striker.next(GameView(session.state, session.image))
+        if not strikes or striker.strikes != "running":
+            seen.append(observation.copy())
+            choices.append(strikes[button] if strikes and striker.strikes else action)
+        result = session.step(action)
         observation = result.observation
         if result.report is not None:
             return None

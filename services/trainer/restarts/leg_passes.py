@@ -48,13 +48,15 @@ class PassWatch:
         """An episode begins, on this leg."""
         self._seen[env], self._acted[env], self._legs[env] = [], [], leg
 
-    def add(self, env: int, observation: NDArray[np.float32], action: int, leg: int) -> None:
-        """The episode saw this and did that; now it is on this leg."""
-        self._seen[env].append(observation)
-        self._acted[env].append(action)
+    def add(self, env: int, observation: NDArray[np.float32], action: int | None, leg: int) -> None:
+        """The episode saw this and did that; now it is on this leg. No action: an option ran, nothing was chosen."""
+        if action is not None:
+            self._seen[env].append(observation)
+            self._acted[env].append(action)
         if leg > self._legs[env]:
-            rows = np.stack(self._seen[env]), np.array(self._acted[env], np.int64)
-            self._found.append(LegPass(self._legs[env], *rows))
+            if self._acted[env]:
+                rows = np.stack(self._seen[env]), np.array(self._acted[env], np.int64)
+                self._found.append(LegPass(self._legs[env], *rows))
             self.begin(env, leg)
 
     def drain(self) -> list[LegPass]:

@@ -119,10 +119,10 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._behaviour.update(games.sessions, games.held)
         rewards += self._collect_states(games.sessions)
         self.died = games.died
-        self._watch_passes(actions, self._ended | self.died)  # what led to a death is not imitated
-        self._seen = observations
         if is_assisted(self.config.run) or self.config.run.options != "none":
             self.acted, self.held = acted_by_policy(games.sessions), games.held
+        self._watch_passes(actions, self._ended | self.died)  # what led to a death is not imitated
+        self._seen = observations
         self._ended = terminated | truncated
         for env in np.flatnonzero(self._ended):
             self._summaries.append(self._summary(int(env), infos["report"][env]))
@@ -276,7 +276,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             if began[env]:
                 self._passes.begin(env, leg)
             else:
-                self._passes.add(env, self._seen[env], int(action), leg)
+                chosen = self.acted is None or self.acted[env]
+                self._passes.add(env, self._seen[env], int(action) if chosen else None, leg)
 
     def _paid(self, passed: LegProgress) -> dict[str, float]:
         """The rewards for what was passed on the curriculum's trajectory, by term."""

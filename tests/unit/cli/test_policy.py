@@ -23,7 +23,7 @@ from cli.policy.play import PlayedEpisode, PlayOptions
 from cli.policy.policy_file import EXAMPLE, Floats, policy_from
 from cli.policy.stored_policy import read_policy
 from services.trainer.driver.checkpoint import unpack
-from services.trainer.options.choices import NAMES
+from services.trainer.options.option_sets import choice_names
 from services.trainer.rl.module import HIDDEN, build_network, build_policy
 from services.trainer.rl.networks.policy_network import RecurrentPolicy, first_memory
 from shared.config.settings import StoreSettings
@@ -158,12 +158,13 @@ def test_a_policy_plays_with_the_observation_that_it_learnt_on(observation: str)
 
 def test_a_policy_with_options_plays_with_them_and_names_them() -> None:
     config = RunConfig.model_validate({"world": "garden", "options": "options/v1"})
-    network = build_network((len(FEATURES["obs/v2"]),), HIDDEN, len(NAMES))
+    names = choice_names("options/v1")
+    network = build_network((len(FEATURES["obs/v2"]),), HIDDEN, len(names))
     tensors = tensors_of(network)
     last = max(name for name in tensors if name.endswith("bias"))
-    tensors[last][NAMES.index("walk to 0,2")] = 50.0
+    tensors[last][names.index("walk to 0,2")] = 50.0
     policy = policy_from(tensors, {"observation": "obs/v2", "options": "options/v1"})
-    assert policy.about["actions"] == list(NAMES)
+    assert policy.about["actions"] == list(names)
     playing = PlayedEpisode(policy, config, PlayOptions(steps=5, best=True))
     pictures = [picture.tobytes() for picture in playing]
     assert len(pictures) == 5

@@ -9,10 +9,11 @@ import pytest
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.who_acts import OPTION, POLICY
-from services.trainer.executor.macros import Interact, MoveTo, PushBlock, UseItem
+from services.trainer.executor.macros import Interact, Macro, MoveTo, PushBlock, UseItem
 from services.trainer.executor.outcome import WAIT, GameView
-from services.trainer.options.choices import CHOICES, NAMES, macro_of
+from services.trainer.options.choices import CHOICES
 from services.trainer.options.option_runner import OptionRunner
+from services.trainer.options.option_sets import choice_names
 from services.trainer.recording.recorder import RunnerRecorder
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.emulator import Emulator
@@ -21,6 +22,7 @@ from shared.game.recording.segment import read_segment
 from tests.unit.recording.recording_settings import every_segment
 
 WITH_OPTIONS = {"world": "garden", "options": "options/v1", "difficulty": "harmless"}
+NAMES = choice_names("options/v1")
 
 
 @pytest.fixture
@@ -33,6 +35,10 @@ def game() -> Iterator[GameSession]:
 
 def number(name: str) -> int:
     return NAMES.index(name)
+
+
+def macro_of(choice: int, view: GameView) -> Macro | None:
+    return CHOICES[choice - len(ACTIONS)].make(view)
 
 
 def runner_of(game: GameSession) -> OptionRunner:

@@ -11,7 +11,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.session import TrainingSession
 from services.trainer.driver.session_factory import create_evaluation
-from services.trainer.options.choices import NAMES
+from services.trainer.options.option_sets import choice_names
 from services.trainer.rl.env_runner import Rollout
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
@@ -20,6 +20,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
 
+NAMES = choice_names("options/v1")
 SMALL: dict[str, Any] = {
     "world": "garden",
     "env_runners": 0,

@@ -8,8 +8,10 @@ import pytest
 from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
+from services.trainer.executor.outcome import WALK as WALK_ACTIONS
 from services.trainer.executor.outcome import A, GameView
-from services.trainer.exploration.strikes import Striker
+from services.trainer.options.option_sets import strike_choices
+from services.trainer.options.strikes import Striker
 from services.trainer.restarts.fights import KEPT, Fight, FightMoment, WonFight, fights_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
@@ -97,6 +99,17 @@ def test_a_fight_is_won_in_many_ways_and_always_the_same(path: Trajectory, playe
     assert len(courses) == len(won.wins) == KEPT, "no two wins take the same course"
     assert courses == {one.course.actions.tobytes() for one in again.wins}
     assert all(one.course.observations.shape == (len(one.course.actions), 148) for one in won.wins)
+
+
+def test_a_policy_that_may_strike_is_shown_its_choices(path: Trajectory) -> None:
+    player = TrajectoryPlayer(CONFIG.model_copy(update={"options": "strike/v1"}))
+    (won,) = won_fights(player, path)
+    player.close()
+    strike = strike_choices("strike/v1")[A]
+    for win in won.wins:
+        assert strike in win.course.actions
+        assert set(win.course.actions.tolist()) <= {strike, *WALK_ACTIONS}, "detours are walked, strikes are chosen"
+        assert len(win.course.actions) < won.fight.end - won.fight.begin, "a strike is one row"
 
 
 def test_the_wins_that_cost_least_are_kept(path: Trajectory, player: TrajectoryPlayer) -> None:

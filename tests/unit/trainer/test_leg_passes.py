@@ -42,6 +42,7 @@ from shared.contracts.epoch import (
 from shared.contracts.ids import Digest
 from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
 from shared.contracts.progress import ArchiveCoverage
+from shared.contracts.run import RunConfig
 from shared.errors import ContractError
 from shared.game.observation.counters import LASTING
 from tests.unit.trainer.archived_play import CONFIG, TrajectoriesInMemory
@@ -92,6 +93,16 @@ def test_an_episode_that_ends_before_a_goal_leaves_no_pass() -> None:
     watch.add(0, np.array([2], np.float32), 2, 1)
     (found,) = watch.drain()
     assert found.observations.tolist() == seen(2)
+
+
+def test_steps_within_an_option_show_no_choice() -> None:
+    watch = PassWatch(1)
+    watch.begin(0, 0)
+    for value, (action, leg) in enumerate([(8, 0), (None, 0), (2, 0), (8, 1), (None, 1), (None, 2), (None, 3), (4, 4)]):
+        watch.add(0, np.array([value], np.float32), action, leg)
+    before, after = watch.drain()
+    assert (before.leg, before.observations.tolist(), before.actions.tolist()) == (0, seen(0, 2, 3), [8, 2, 8])
+    assert (after.leg, after.observations.tolist(), after.actions.tolist()) == (3, seen(7), [4]), "1 and 2: no choice"
 
 
 def test_an_epoch_keeps_the_newest_passes_of_each_leg() -> None:
@@ -164,9 +175,11 @@ class Store(TrajectoriesInMemory):
         return PassesRef(passes=passes, key=key, digest=Digest(sha256(data)))
 
 
-def order(epoch: int, stage: BackwardStage, passes: Sequence[PassesRef] = ()) -> EpochStart:
+def order(
+    epoch: int, stage: BackwardStage, passes: Sequence[PassesRef] = (), config: RunConfig = LEARNING
+) -> EpochStart:
     shown = ArchiveDemonstrations(imitated=[stage.trajectory], backward=stage, passes=list(passes))
-    return EpochStart(run=RUN, epoch=epoch, fence=1, config=LEARNING, demonstrations=shown, created=NOW)
+    return EpochStart(run=RUN, epoch=epoch, fence=1, config=config, demonstrations=shown, created=NOW)
 
 
 class OneStage(EpochRestarts):
@@ -254,3 +267,15 @@ def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
     assert chance[1.0] == chance[2.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
     assert chance[3.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"
+
+
+def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> None:
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
+    wins = [FightWin(0, one_pass(1, 4, shown)) for shown in (1.0, 2.0)]
+    shown = Played(played, [WonFight(Fight((0, 1), 10, 15, 0), wins)])
+    striking = LEARNING.model_copy(update={"options": "strike/v1"})
+    first = order(1, ARRIVED.model_copy(update={"left": [0, 50, 0]}), config=striking)
+    rows = read_demonstrations(first, lambda _: b"", shown, lambda _: b"")
+    assert rows is not None
+    assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4}
+    assert float(rows.chances[:20].sum()) == pytest.approx(20 / 25), "the wins count as much as the fight's 5 steps"

@@ -11,8 +11,8 @@ from services.trainer.executor.outcome import WAIT, WALK, B, GameView
 from services.trainer.exploration.options import OptionMix
 from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
-from services.trainer.exploration.strikes import BLOCKED, Strikes
 from services.trainer.exploration.targets import OBJECT_KIND, targets_of
+from services.trainer.options.strikes import BLOCKED, Strikes
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import GameState

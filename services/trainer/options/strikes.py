@@ -1,10 +1,10 @@
 """An option that walks up to the nearest enemy and presses a button at it, until none is left or the way is blocked."""
 
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
-from services.trainer.executor.outcome import WAIT, WALK, A, B, GameView
+from services.trainer.executor.outcome import WAIT, WALK, A, B, GameView, Outcome
 from shared.game.decoding.state import Inventory
 
 MAX_STEPS: Final = 40  # steps
@@ -27,12 +27,14 @@ class Strikes:
         self._button, self._left = button, MAX_STEPS
         self._pause = 0
         self._last, self._still = (-1, -1), 0
+        self.outcome: Outcome = "unknown"
 
     def next(self, view: GameView) -> int | None:
         """The next action; None when it has ended."""
         state = view.state
         self._left -= 1
         if not state.enemies or not state.control or self._left < 0:
+            self.outcome = "timeout" if self._left < 0 else "stuck" if state.enemies else "done"
             return None
         if self._pause:
             self._pause -= 1
@@ -43,7 +45,10 @@ class Strikes:
             return self._hit(dx, dy, state.facing)
         self._still = self._still + 1 if here == self._last else 0
         self._last = here
-        return None if self._still >= BLOCKED else WALK[_towards(dx, dy)]
+        if self._still >= BLOCKED:
+            self.outcome = "stuck"
+            return None
+        return WALK[_towards(dx, dy)]
 
     def _hit(self, dx: int, dy: int, facing: int) -> int:
         """Turn to an enemy in reach, or press the button."""
@@ -59,20 +64,27 @@ class Striker:
 
     def __init__(self, button: int, rng: np.random.Generator) -> None:
         self._button, self._rng = button, rng
-        self._strikes = Strikes(button)
+        self._strikes, self._begun = Strikes(button), False
         self._detour: list[int] = []
+        self.strikes: Literal["begun", "running"] | None = None
+        """What the last action belongs to: a strike that began with it or before it; None: a detour."""
 
     def next(self, view: GameView) -> int:
         """The action of the next step."""
-        if self._detour:
-            return self._detour.pop()
-        action = self._strikes.next(view)
+        action = None if self._detour else self._strikes.next(view)
         if action is None:
-            self._strikes = Strikes(self._button)
+            return self._walk()
+        self.strikes, self._begun = "running" if self._begun else "begun", True
+        return action
+
+    def _walk(self) -> int:
+        """The next step of a detour."""
+        if not self._detour:
+            self._strikes, self._begun = Strikes(self._button), False
             steps = int(self._rng.integers(1, MAX_DETOUR + 1))
             self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
-            return self._detour.pop()
-        return action
+        self.strikes = None
+        return self._detour.pop()
 
 
 def _far(distance: tuple[int, int]) -> int:
