@@ -277,6 +277,11 @@ class RunConfig(Contract):
             raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
         if self.learners > 1:
             raise ValueError("imitation needs learners 1: several learners do not share its loss")
+        if self.imitation.recovery_share and not (self.restarts.backward and self.imitation.of_archive):
+            raise ValueError(
+                "imitation.recovery_share shows ways back to the backward curriculum's trajectory: set restarts.share, "
+                "restarts.mode backward and imitation.source archive"
+            )
         if self.imitation.of_archive and (self.planner.mode != "none" or self.options == "options/v1"):
             raise ValueError(
                 "imitation.source archive and both need planner.mode none, and options none or strike/v1: an archive "

@@ -26,8 +26,8 @@ from services.trainer.driver.checkpoint import (
 )
 from services.trainer.imitation.demonstrations import Demonstrations
 from services.trainer.imitation.loss import ImitationLoss
+from services.trainer.other_ways.leg_passes import LegPass, newest, pack_passes, unpack_passes
 from services.trainer.restarts.collector import CollectedState
-from services.trainer.restarts.leg_passes import LegPass, newest, pack_passes, unpack_passes
 from services.trainer.restarts.pack import pack_states, pack_visits, unpack_states, unpack_visits
 from services.trainer.rl import algorithm
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult, next_episodes

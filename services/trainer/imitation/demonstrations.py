@@ -1,7 +1,7 @@
 """Turns what an order imitates into rows for the learner.
 
-They come from judged segments, from trajectories of the state archive, from wins of the fights there, and from the
-policy's own passes of their legs.
+They come from judged segments, from trajectories of the state archive, from wins of the fights there, from ways back to
+them, and from the policy's own passes of their legs.
 """
 
 from collections import Counter
@@ -16,8 +16,8 @@ from services.trainer.domain.backward import FIRST_SUCCESS, failures
 from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
 from services.trainer.options.option_sets import strike_choices
-from services.trainer.restarts.fights import WonFight
-from services.trainer.restarts.leg_passes import LegPass, read_passes
+from services.trainer.other_ways.fights import WonFight
+from services.trainer.other_ways.leg_passes import LegPass, read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
 from shared.game.recording.segment import Segment, read_segment
@@ -45,6 +45,14 @@ class Demonstrations:
             np.concatenate([part.chances for part in parts]) / len(parts),
         )
 
+    def mixed(self, other: "Demonstrations", share: float) -> "Demonstrations":
+        """These and the others, which are drawn by this share."""
+        return Demonstrations(
+            np.concatenate([self.observations, other.observations]),
+            np.concatenate([self.actions, other.actions]),
+            np.concatenate([self.chances * (1 - share), other.chances * share]),
+        )
+
 
 class _Weighted(NamedTuple):
     """The steps of one segment or trajectory, and the weight of each."""
@@ -65,6 +73,10 @@ class PlayedTrajectories(Protocol):
         """The trajectory's fights, won in other ways."""
         ...
 
+    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
+        """Ways back to the trajectory."""
+        ...
+
 
 def read_demonstrations(
     order: EpochStart,
@@ -77,7 +89,8 @@ def read_demonstrations(
     Raises ContractError for a segment that was recorded without the run's observation.
     """
     found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, read_own)]
-    return Demonstrations.joined([part for part in found if part is not None])
+    shown, back = Demonstrations.joined([part for part in found if part is not None]), _recoveries(order, trajectories)
+    return shown if shown is None or back is None else shown.mixed(back, order.config.imitation.recovery_share)
 
 
 def _judged(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demonstrations | None:
@@ -141,6 +154,15 @@ def _other_ways(
     fought = [win.course for won in trajectories.won_fights(stage.trajectory) for win in won.wins]
     failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
     return _rows([*_by_leg(own, failed), *_by_leg(fought, failed)])
+
+
+def _recoveries(order: EpochStart, trajectories: PlayedTrajectories) -> Demonstrations | None:
+    """Ways back to the trajectory, each as often as any other: long ones are no better."""
+    stage = None if order.demonstrations is None else order.demonstrations.backward
+    if stage is None or not order.config.imitation.recovery_share:
+        return None
+    ways = trajectories.recoveries(stage.trajectory)
+    return _rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways])
 
 
 def _by_leg(passes: Sequence[LegPass], failed: Sequence[float]) -> list[_Weighted]:

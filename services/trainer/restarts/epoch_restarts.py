@@ -6,9 +6,9 @@ from typing import Final, Protocol
 import structlog
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.other_ways.leg_passes import LegPass, write_passes
 from services.trainer.restarts.backward import BackwardCurriculum
 from services.trainer.restarts.collector import CollectedState
-from services.trainer.restarts.leg_passes import LegPass, write_passes
 from services.trainer.restarts.pack import ArchivePack, write_pack
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive, score_by

@@ -6,7 +6,8 @@ A trajectory that several orders name is played once in a driver's life.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from services.trainer.restarts.fights import WonFight
+from services.trainer.other_ways.fights import WonFight
+from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
 from services.trainer.restarts.trajectory_player import (
@@ -42,6 +43,7 @@ class ArchiveTrajectories:
         self._rows: dict[Digest, TrajectoryRows] = {}
         self._outlines: dict[Digest, TrajectoryOutline] = {}
         self._fights: dict[Digest, list[WonFight]] = {}
+        self._recoveries: dict[Digest, list[LegPass]] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -75,6 +77,13 @@ class ArchiveTrajectories:
             trajectory, legs = self._read(reference), self.outline(reference).legs
             self._fights = {reference.digest: self._started().won_fights(trajectory, reference.key, legs)}
         return self._fights[reference.digest]
+
+    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
+        """Ways back to the trajectory, from where the hero was led astray. Raises as `rows` does."""
+        if reference.digest not in self._recoveries:
+            trajectory, legs = self._read(reference), self.outline(reference).legs
+            self._recoveries = {reference.digest: self._started().recoveries(trajectory, reference.key, legs)}
+        return self._recoveries[reference.digest]
 
     def close(self) -> None:
         """End the emulator."""

@@ -14,7 +14,11 @@ from numpy.typing import NDArray
 from services.trainer.domain.backward import OPENING, leg_at
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.restarts.fights import FightMoment, WonFight, fights_of, wins_of
+from services.trainer.executor.outcome import GameView
+from services.trainer.other_ways.fights import FightMoment, WonFight, fights_of, wins_of
+from services.trainer.other_ways.leg_passes import LegPass
+from services.trainer.other_ways.recoveries import recoveries_of, trail_places
+from services.trainer.other_ways.room_ways import RoomPlace, ways_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enemy_health_of, rises, rupees_of
@@ -96,6 +100,26 @@ class TrajectoryPlayer:
             for fight in fights
         ]
         return [one for one in tried if one.wins]
+
+    def recoveries(self, trajectory: Trajectory, name: str, legs: Sequence[TrajectoryLeg]) -> list[LegPass]:
+        """Ways back to places of the trajectory, from where the hero was led astray. Raises as `rows` does.
+
+        `legs` are those of its outline.
+        """
+        places: dict[int, RoomPlace] = {}
+
+        def look(step: int) -> None:
+            if may_restart(self._session.state):
+                places[step] = RoomPlace.of(GameView(self._session.state, self._session.image))
+
+        self._play(trajectory, name, look)
+        ways, trail = ways_of([place for _, place in sorted(places.items())]), trail_places(places)
+        starts = self.starts(trajectory, name, {one.step: one.step for one in trail})
+        return [
+            way
+            for one in trail
+            for way in recoveries_of(self._session, one, leg_at(legs, one.step), ways, starts[one.step].state)
+        ]
 
     def starts(self, trajectory: Trajectory, name: str, steps: Mapping[int, int]) -> dict[int, TrajectoryStart]:
         """The states in which episodes begin on the trajectory: for each point that of its step.

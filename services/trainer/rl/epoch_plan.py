@@ -9,8 +9,8 @@ from typing import Protocol
 
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.restarts.collector import CollectedState
-from services.trainer.restarts.leg_passes import LegPass
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.state_archive.cell import ArchiveCell
 from shared.contracts.epoch import SegmentRef

@@ -26,6 +26,7 @@ from services.trainer.env.shaping_wrapper import ShapingWrapper
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
+from services.trainer.other_ways.leg_passes import PassWatch
 from services.trainer.planning.assembly import acted_by_policy, is_assisted, takeover_for
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import PlanMaker
@@ -36,7 +37,6 @@ from services.trainer.recording.config import RecordingConfig
 from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.restarts.collector import CellCollector
 from services.trainer.restarts.leg_limits import NO_PROGRESS, LegProgress
-from services.trainer.restarts.leg_passes import PassWatch
 from services.trainer.rl import planning_process
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig

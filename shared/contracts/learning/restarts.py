@@ -81,6 +81,13 @@ class ImitationConfig(Contract):
     top_k: int = Field(50, ge=1, le=1_000, description="segments that are imitated, best score first")
     coefficient: float = Field(0.1, gt=0, le=100, description="weight of the imitation loss beside the policy loss")
     beta: float = Field(0.1, gt=0, le=10, description="temperature of `awr`, in units of the score (0 to 1)")
+    recovery_share: float = Field(
+        0,
+        ge=0,
+        le=0.9,
+        description="share of the imitated rows that show the way back to the trajectory of `restarts.mode` "
+        "`backward`, from where the executor led the hero astray; 0: none",
+    )
     epochs_back: int = Field(5, ge=1, le=1_000, description="epochs before this one whose judged segments are compared")
 
     @property

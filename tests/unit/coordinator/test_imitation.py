@@ -88,6 +88,23 @@ def test_imitation_refuses_what_it_cannot_learn_from(field: str, value: object, 
         RunConfig.model_validate({"imitation": {"mode": "sil"}, field: value})
 
 
+@pytest.mark.parametrize(
+    ("restarts", "source"),
+    [({}, "archive"), ({"share": 0.5}, "archive"), ({"share": 0.5, "mode": "backward"}, "judged")],
+    ids=["no restarts", "no curriculum", "no archive"],
+)
+def test_ways_back_need_the_trajectory_of_a_curriculum(restarts: dict[str, object], source: str) -> None:
+    imitation = {"mode": "sil", "source": source, "recovery_share": 0.2}
+    with pytest.raises(ValueError, match=r"recovery_share shows ways back to the backward curriculum's trajectory"):
+        RunConfig.model_validate({"imitation": imitation, "restarts": restarts})
+    both = {"imitation": imitation | {"source": "archive"}, "restarts": {"share": 0.5, "mode": "backward"}}
+    assert RunConfig.model_validate(both).imitation.recovery_share == 0.2
+
+
+def test_trajectories_of_own_strikes_are_imitated() -> None:
+    RunConfig.model_validate({"imitation": {"mode": "sil", "source": "archive"}, "options": "strike/v1"})
+
+
 @pytest.mark.parametrize(("field", "value"), [("planner", {"mode": "rules"}), ("options", "options/v1")])
 def test_trajectories_of_assisted_play_are_not_imitated(field: str, value: object) -> None:
     RunConfig.model_validate({"imitation": {"mode": "sil"}, field: value})

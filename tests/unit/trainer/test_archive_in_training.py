@@ -11,7 +11,7 @@ import pytest
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.driver.checkpoint import WEIGHTS
 from services.trainer.driver.driver_store import DriverStore
-from services.trainer.restarts.leg_passes import LegPass, write_passes
+from services.trainer.other_ways.leg_passes import LegPass, write_passes
 from shared.contracts.epoch import BackwardStage, EpochFinishedRecord, EpochStart
 from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
 from shared.errors import DigestMismatch

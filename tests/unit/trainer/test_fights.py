@@ -12,7 +12,7 @@ from services.trainer.executor.outcome import WALK as WALK_ACTIONS
 from services.trainer.executor.outcome import A, GameView
 from services.trainer.options.option_sets import strike_choices
 from services.trainer.options.strikes import Striker
-from services.trainer.restarts.fights import KEPT, Fight, FightMoment, WonFight, fights_of
+from services.trainer.other_ways.fights import KEPT, Fight, FightMoment, WonFight, fights_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.archive import PathPart

@@ -10,9 +10,8 @@ import pytest
 
 from bramble.solver.walkthrough import solve
 from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
-from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
-from services.trainer.restarts.fights import Fight, FightWin, WonFight
-from services.trainer.restarts.leg_passes import (
+from services.trainer.other_ways.fights import Fight, FightWin, WonFight
+from services.trainer.other_ways.leg_passes import (
     PASSES_OF_A_LEG,
     LegPass,
     PassWatch,
@@ -22,6 +21,7 @@ from services.trainer.restarts.leg_passes import (
     unpack_passes,
     write_passes,
 )
+from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer, TrajectoryRows
@@ -191,16 +191,19 @@ class OneStage(EpochRestarts):
 
 
 class Played:
-    """One trajectory, and the wins of its fights."""
+    """One trajectory, the wins of its fights, and the ways back to it."""
 
-    def __init__(self, rows: TrajectoryRows, fights: Sequence[WonFight] = ()) -> None:
-        self._rows, self._fights = rows, list(fights)
+    def __init__(self, rows: TrajectoryRows, fights: Sequence[WonFight] = (), back: Sequence[LegPass] = ()) -> None:
+        self._rows, self._fights, self._back = rows, list(fights), list(back)
 
     def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
         return [self._rows for _ in references]
 
     def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
         return self._fights
+
+    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
+        return self._back
 
 
 def no_player() -> TrajectoryPlayer:
@@ -279,3 +282,21 @@ def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> No
     assert rows is not None
     assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4}
     assert float(rows.chances[:20].sum()) == pytest.approx(20 / 25), "the wins count as much as the fight's 5 steps"
+
+
+def test_ways_back_are_imitated_by_their_share_and_all_alike() -> None:
+    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
+    shown = Played(played, back=[one_pass(0, 3, 1.0), one_pass(2, 9, 2.0)])
+    first = ARRIVED.model_copy(update={"left": [0, 50, 0]})
+
+    def imitated(share: float) -> Demonstrations:
+        imitation = LEARNING.imitation.model_copy(update={"recovery_share": share})
+        config = LEARNING.model_copy(update={"imitation": imitation})
+        rows = read_demonstrations(order(1, first, config=config), lambda _: b"", shown, lambda _: b"")
+        assert rows is not None
+        return rows
+
+    assert len(imitated(0.0).actions) == 20
+    rows = imitated(0.4)
+    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0)}
+    assert chance == {0.0: pytest.approx(0.6), 1.0: pytest.approx(0.2), 2.0: pytest.approx(0.2)}

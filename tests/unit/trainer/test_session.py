@@ -9,7 +9,7 @@ import torch
 
 from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver.session import TrainingSession
-from services.trainer.restarts.leg_passes import LegPass
+from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, EpisodeId, SegmentId

@@ -18,7 +18,7 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.options.option_sets import strike_choices
 from services.trainer.options.strikes import Striker, item_buttons
-from services.trainer.restarts.leg_passes import LegPass
+from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState

@@ -1,0 +1,124 @@
+"""The ways between the rooms of a trajectory, and a walker that takes them."""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from services.trainer.executor.executor import Executor
+from services.trainer.executor.macros import MoveTo, Tile
+from services.trainer.executor.navigation_grid import warp_tiles
+from services.trainer.executor.outcome import STEPS, GameView
+from shared.game.decoding.state import RoomKey
+
+MAX_WALKS: Final = 24  # of one way: one for each room, and again after each hit
+MAX_STEPS: Final = 120  # of one walk; that across a room takes 40
+
+Ways = Mapping[RoomKey, Mapping[RoomKey, Tile]]
+"""For each room, the tile to walk to for each room next to it: beyond the edge where rooms scroll, else a door."""
+
+
+class RoomPlace(NamedTuple):
+    """Where the hero stands in a room that is so many columns and rows large, and has these doors."""
+
+    room: RoomKey
+    tile: Tile
+    size: tuple[int, int]
+    doors: frozenset[Tile]
+
+    @classmethod
+    def of(cls, view: GameView) -> "RoomPlace":
+        """The place of a step in which the hero has control."""
+        state = view.state
+        size = state.grid.width // 2, state.grid.height // 2
+        return cls(state.key, view.standing, size, warp_tiles(view.tiles, state.outdoors))
+
+
+def ways_of(places: Iterable[RoomPlace]) -> Ways:
+    """The ways that a trajectory takes, and back where rooms scroll. Pure."""
+    ways: dict[RoomKey, dict[RoomKey, Tile]] = {}
+    for here, there in pairwise(places):
+        if here.room == there.room:
+            continue
+        side = _side_between(here, there)
+        door = min(here.doors, key=lambda one: _distance(one, here.tile), default=None)
+        if side is not None:
+            ways.setdefault(here.room, {})[there.room] = _beyond(here.tile, side)
+            ways.setdefault(there.room, {})[here.room] = _beyond(there.tile, (side + 2) % len(STEPS))
+        elif door is not None and _distance(door, here.tile) <= 1:
+            ways.setdefault(here.room, {})[there.room] = door
+    return ways
+
+
+def next_room(ways: Ways, here: RoomKey, goal: RoomKey) -> RoomKey | None:
+    """The room to go to next on the shortest way; None without a way. Pure."""
+    came: dict[RoomKey, RoomKey] = {}
+    waiting = deque([here])
+    while waiting:
+        room = waiting.popleft()
+        for behind in ways.get(room, {}):
+            if behind not in came and behind != here:
+                came[behind] = room
+                waiting.append(behind)
+    if goal not in came:
+        return None
+    while came[goal] != here:
+        goal = came[goal]
+    return goal
+
+
+class RoomWalker:
+    """Walks to a tile of a room, through other rooms if need be. It ends when it arrives, or knows no way on."""
+
+    def __init__(self, ways: Ways, room: RoomKey, tile: Tile) -> None:
+        self._ways, self._room, self._tile = ways, room, tile
+        self._walk: Executor | None = None
+        self._left = MAX_WALKS
+        self.arrived = False
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end, see `arrived`."""
+        while self._left:
+            if self._walk is None:
+                tile = self._target(view.state.key)
+                if tile is None:
+                    return None
+                self._walk, self._left = Executor(MoveTo(tile), view, MAX_STEPS), self._left - 1
+            action = self._walk.next(view)
+            if action is not None:
+                return action
+            outcome, self._walk = self._walk.outcome, None
+            self.arrived = outcome == "done" and view.state.key == self._room and view.standing == self._tile
+            if self.arrived or outcome in ("stuck", "timeout", "unknown"):
+                return None
+        return None
+
+    def _target(self, here: RoomKey) -> Tile | None:
+        if here == self._room:
+            return self._tile
+        room = next_room(self._ways, here, self._room)
+        return None if room is None else self._ways[here][room]
+
+
+def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:
+    """The side on which one room scrolls to the other; None if they do not."""
+    if here.room[0] != there.room[0] or here.tile in here.doors:
+        return None
+    for side, (dx, dy) in enumerate(STEPS):
+        leaves = _at_edge(here.tile, here.size, (dx, dy))
+        if leaves and _at_edge(there.tile, there.size, (-dx, -dy)):
+            return side
+    return None
+
+
+def _at_edge(tile: Tile, size: tuple[int, int], direction: tuple[int, int]) -> bool:
+    axis = 0 if direction[0] else 1
+    return tile[axis] == (0 if direction[axis] < 0 else size[axis] - 1)
+
+
+def _beyond(tile: Tile, side: int) -> Tile:
+    return tile[0] + STEPS[side][0], tile[1] + STEPS[side][1]
+
+
+def _distance(one: Tile, other: Tile) -> int:
+    return abs(one[0] - other[0]) + abs(one[1] - other[1])

@@ -1,0 +1,165 @@
+"""The hero is led astray from a trajectory, and the executor shows the way back."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from bramble.solver.walkthrough import solve
+from services.trainer.env.config import EnvConfig
+from services.trainer.env.game_session import GameSession
+from services.trainer.executor.outcome import GameView
+from services.trainer.other_ways import recoveries
+from services.trainer.other_ways.leg_passes import LegPass
+from services.trainer.other_ways.recoveries import STRIDE, TRIES, TrailPlace, recoveries_of, trail_places
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, next_room, ways_of
+from services.trainer.restarts.trajectory import Trajectory
+from services.trainer.restarts.trajectory_player import TrajectoryPlayer
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.cell import cell_of, may_restart
+from shared.contracts.base import sha256
+from shared.contracts.run import RunConfig
+from shared.game.emulator.start import StartState, true_start
+from shared.game.observation.episode_memory import EpisodeMemory
+from shared.game.recording.segment import pack_state
+
+CONFIG = EnvConfig.of_run(RunConfig(world="garden", frame_skip=4, difficulty="harmless"))
+WALK = 400
+"""Steps of the walk-through that lead through several rooms."""
+YARD, LANE, HOUSE = (0, 0x10), (0, 0x11), (3, 0x01)
+
+
+def place(room: tuple[int, int], tile: tuple[int, int], *doors: tuple[int, int]) -> RoomPlace:
+    return RoomPlace(room, tile, (10, 8), frozenset(doors))
+
+
+def test_rooms_that_scroll_are_connected_both_ways() -> None:
+    ways = ways_of([place(YARD, (2, 3)), place(YARD, (9, 3)), place(LANE, (0, 4)), place(LANE, (5, 5))])
+    assert ways == {YARD: {LANE: (10, 3)}, LANE: {YARD: (-1, 4)}}
+
+
+def test_a_door_leads_where_the_trajectory_went_through_it() -> None:
+    through = [place(YARD, (4, 1), (4, 0), (8, 6)), place(HOUSE, (5, 7)), place(HOUSE, (2, 2))]
+    assert ways_of(through) == {YARD: {HOUSE: (4, 0)}}
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        [place(YARD, (4, 4)), place(HOUSE, (5, 7))],
+        [place(YARD, (4, 4), (8, 6)), place(HOUSE, (5, 7))],
+        [place(YARD, (9, 3)), place(HOUSE, (0, 3))],
+    ],
+    ids=["without a door", "far from a door", "at the edge of a room of another group"],
+)
+def test_what_takes_the_hero_elsewhere_is_no_way(places: list[RoomPlace]) -> None:
+    assert ways_of(places) == {}
+
+
+def test_the_shortest_way_leads_through_the_fewest_rooms() -> None:
+    a, b, c, d = ((0, room) for room in range(4))
+    ways: Ways = {a: {b: (10, 3), c: (5, 8)}, b: {a: (-1, 3), d: (5, 8)}, c: {a: (5, -1)}, d: {b: (5, -1)}}
+    assert next_room(ways, a, d) == b
+    assert next_room(ways, d, c) == b
+    assert next_room(ways, a, (0, 9)) is None
+
+
+class Walked:
+    """A walk of the garden's walk-through: its places, and the state at each of them."""
+
+    def __init__(self) -> None:
+        self.session = GameSession(CONFIG)
+        self.session.begin(true_start(self.session.game), 1)
+        self.places: dict[int, RoomPlace] = {}
+        self.states: dict[int, StartState] = {}
+        for step, action in enumerate(solve("garden").actions[:WALK]):
+            if may_restart(self.session.state):
+                self.places[step] = RoomPlace.of(GameView(self.session.state, self.session.image))
+                if step % STRIDE == 0:
+                    self.states[step] = self._here()
+            self.session.step(action)
+        self.end = self._here()
+        self.ways = ways_of([one for _, one in sorted(self.places.items())])
+
+    def _here(self) -> StartState:
+        memory = EpisodeMemory.of(self.session.trace, self.session.counters).to_bytes()
+        return StartState("here", self.session.emulator.save(), memory)
+
+    def trajectory(self) -> Trajectory:
+        """The walk as a trajectory of an archive."""
+        session = self.session
+        session.begin(true_start(session.game), 1)
+        actions = list(solve("garden").actions[:WALK])
+        for action in actions:
+            session.step(action)
+        state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
+        return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state))
+
+
+@pytest.fixture(scope="module")
+def walked() -> Iterator[Walked]:
+    made = Walked()
+    yield made
+    made.session.close()
+
+
+def test_the_walker_crosses_rooms_to_a_tile(walked: Walked) -> None:
+    session = walked.session
+    session.begin(walked.end, 1)
+    first = walked.places[min(walked.places)]
+    assert session.state.key != first.room
+    walker = RoomWalker(walked.ways, first.room, first.tile)
+    for _ in range(600):
+        action = walker.next(GameView(session.state, session.image))
+        if action is None:
+            break
+        session.step(action)
+    assert walker.arrived
+    assert (session.state.key, GameView(session.state, session.image).standing) == (first.room, first.tile)
+
+
+def test_the_walker_gives_up_where_no_way_is_known(walked: Walked) -> None:
+    walked.session.begin(walked.end, 1)
+    walker = RoomWalker({}, (0, 0xFE), (1, 1))
+    assert walker.next(GameView(walked.session.state, walked.session.image)) is None
+    assert not walker.arrived
+
+
+def test_places_of_the_trail_lie_apart_and_know_the_rooms_before(walked: Walked) -> None:
+    found = trail_places(walked.places)
+    steps = [one.step for one in found]
+    assert min(after - step for step, after in pairwise(steps)) >= STRIDE
+    assert found[0].before == []
+    assert [one.room for one in found[-1].before][:1] == [found[0].place.room], "that of the true start comes first"
+    assert found[-1].place.room not in {one.room for one in found[-1].before}
+
+
+def test_a_recovery_ends_at_the_place_that_was_left(walked: Walked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recoveries, "TRIES", 1)
+    step = max(walked.states)
+    trail = TrailPlace(step, walked.places[step], [walked.places[min(walked.places)]])
+    session = walked.session
+    (found,) = recoveries_of(session, trail, 3, walked.ways, walked.states[step])
+    assert found.leg == 3
+    assert found.observations.shape == (len(found.actions), 148)
+    assert (session.state.key, GameView(session.state, session.image).standing) == (trail.place.room, trail.place.tile)
+    assert len(found.actions) < session.episode.steps, "the way there is not shown"
+
+
+def test_a_trajectory_has_many_ways_back_and_always_the_same(walked: Walked) -> None:
+    path = walked.trajectory()
+
+    def ways() -> list[LegPass]:
+        player = TrajectoryPlayer(CONFIG)
+        found = player.recoveries(path, "path", player.outline(path, "path").legs)
+        player.close()
+        return found
+
+    found = ways()
+    places = len(trail_places(walked.places))
+    assert places * TRIES >= len(found) > places * TRIES / 2
+    assert len({one.actions.tobytes() for one in found}) > len(found) / 2, "few ways are equal"
+    assert {one.leg for one in found} >= {0, 1}
+    for one, other in zip(found, ways(), strict=True):
+        np.testing.assert_array_equal(one.actions, other.actions)
