@@ -120,6 +120,11 @@ def longest_episode(rest: int) -> int:
     return LENGTHS * rest + MIN_LENGTH
 
 
+def longest_pass(leg: TrajectoryLeg) -> int:
+    """Steps that a pass of a leg may take to be imitated: one that wanders shows no way."""
+    return LENGTHS * (leg.end - leg.begin) + OPENING
+
+
 def earliest_mastered(begin: int, outcomes: Mapping[int, Sequence[bool]], threshold: float) -> int:
     """The earliest point from which the policy reaches the goal in at least this share of the episodes.
 

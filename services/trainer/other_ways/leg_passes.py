@@ -38,7 +38,9 @@ class LegPass:
 class PassWatch:
     """Watches the episodes of one env runner, and keeps what they saw and did on each leg that they pass."""
 
-    def __init__(self, environments: int) -> None:
+    def __init__(self, environments: int, longest: Sequence[int]) -> None:
+        """`longest` holds for each leg the most steps that a pass may take to be kept."""
+        self._longest, self._steps = longest, [0] * environments
         self._seen: list[list[NDArray[np.float32]]] = [[] for _ in range(environments)]
         self._acted: list[list[int]] = [[] for _ in range(environments)]
         self._legs = [0] * environments
@@ -46,15 +48,16 @@ class PassWatch:
 
     def begin(self, env: int, leg: int) -> None:
         """An episode begins, on this leg."""
-        self._seen[env], self._acted[env], self._legs[env] = [], [], leg
+        self._seen[env], self._acted[env], self._legs[env], self._steps[env] = [], [], leg, 0
 
     def add(self, env: int, observation: NDArray[np.float32], action: int | None, leg: int) -> None:
         """The episode saw this and did that; now it is on this leg. No action: an option ran, nothing was chosen."""
+        self._steps[env] += 1
         if action is not None:
             self._seen[env].append(observation)
             self._acted[env].append(action)
         if leg > self._legs[env]:
-            if self._acted[env]:
+            if self._acted[env] and self._steps[env] <= self._longest[self._legs[env]]:
                 rows = np.stack(self._seen[env]), np.array(self._acted[env], np.int64)
                 self._found.append(LegPass(self._legs[env], *rows))
             self.begin(env, leg)

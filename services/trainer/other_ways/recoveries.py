@@ -17,13 +17,14 @@ from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import OptionMix
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around
 from services.trainer.state_archive.cell import lasting
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
 
 STRIDE: Final = 60  # steps of the trajectory between two places to which ways lead back
-TRIES: Final = 6  # from each of them
+TRIES: Final = 8  # from each of them: half at random, half to another room
+NEAR: Final = 4  # rooms to another one
 MAX_STEPS: Final = 900  # away and back; most ways take less than 200
 MAX_ASTRAY: Final = 60  # steps of a random walk away
 WALKS: Final = RoomMix(sticky=3, leave=1, target=0, strike=0, buttons=OptionMix(a=0, b=0, start=0))
@@ -35,11 +36,11 @@ class TrailPlace(NamedTuple):
 
     step: int
     place: RoomPlace
-    before: Sequence[RoomPlace]
-    """Earlier places: one of each other room, in their order."""
+    away: Sequence[RoomPlace]
+    """Where ways may begin: places of other rooms, that of the entrance first."""
 
 
-class Walker(Protocol):
+class _Walker(Protocol):
     """Leads the hero somewhere."""
 
     def next(self, view: GameView) -> int | None:
@@ -47,15 +48,20 @@ class Walker(Protocol):
         ...
 
 
-def trail_places(places: Mapping[int, RoomPlace]) -> list[TrailPlace]:
+def trail_places(places: Mapping[int, RoomPlace], ways: Ways) -> list[TrailPlace]:
     """Places of a trajectory STRIDE steps apart, of its places by step. Pure."""
     found: list[TrailPlace] = []
-    rooms: dict[RoomKey, RoomPlace] = {}
+    rooms: dict[RoomKey, RoomPlace] = {}  # by the first visit; those that come later may be open by now as well
+    entrances: dict[int, RoomKey] = {}  # of each group: a dungeon, the houses, the land
+    for _, place in sorted(places.items()):
+        rooms.setdefault(place.room, place)
+        entrances.setdefault(place.room[0], place.room)
     for step, place in sorted(places.items()):
         if not found or step >= found[-1].step + STRIDE:
-            before = [earlier for room, earlier in rooms.items() if room != place.room]
-            found.append(TrailPlace(step, place, before))
-        rooms.setdefault(place.room, place)
+            around, entrance = rooms_around(ways, place.room), entrances[place.room[0]]
+            near = [room for room in rooms if room in around and len(around[room]) <= NEAR]
+            away = [entrance, *near] if entrance in around else near
+            found.append(TrailPlace(step, place, [rooms[room] for room in away]))
     return found
 
 
@@ -72,7 +78,7 @@ def _try(session: GameSession, trail: TrailPlace, leg: int, ways: Ways, number: 
     rng = np.random.default_rng([trail.step, number])
     observation = session.reset()
     before = lasting(session.counters.values)
-    away = _RandomWalk(rng) if number % 2 or not trail.before else _to_an_earlier_room(trail, ways, rng)
+    away = _RandomWalk(rng) if number % 2 or not trail.away else _to_another_room(trail, ways, rng)
     left = _walk(session, away, observation)
     if left is None:
         return None
@@ -91,7 +97,7 @@ class _Course(NamedTuple):
     """After the last action."""
 
 
-def _walk(session: GameSession, walker: Walker, observation: NDArray[np.float32]) -> _Course | None:
+def _walk(session: GameSession, walker: _Walker, observation: NDArray[np.float32]) -> _Course | None:
     """What was seen and done until the walker ends; None if the episode ends before."""
     seen: list[NDArray[np.float32]] = []
     actions: list[int] = []
@@ -120,7 +126,7 @@ class _RandomWalk:
         return None if self._left < 0 and view.state.control else self._options.next(view)
 
 
-def _to_an_earlier_room(trail: TrailPlace, ways: Ways, rng: np.random.Generator) -> RoomWalker:
-    """To one of the rooms before, as often to that of the true start as to any other: lives begin there again."""
-    there = trail.before[0] if rng.random() < 1 / 3 else trail.before[int(rng.integers(len(trail.before)))]
+def _to_another_room(trail: TrailPlace, ways: Ways, rng: np.random.Generator) -> RoomWalker:
+    """To another room, in half of the tries to the entrance: after a death the hero goes on there."""
+    there = trail.away[0] if rng.random() < 1 / 2 else trail.away[int(rng.integers(len(trail.away)))]
     return RoomWalker(ways, there.room, there.tile)

@@ -50,21 +50,18 @@ def ways_of(places: Iterable[RoomPlace]) -> Ways:
     return ways
 
 
-def next_room(ways: Ways, here: RoomKey, goal: RoomKey) -> RoomKey | None:
-    """The room to go to next on the shortest way; None without a way. Pure."""
-    came: dict[RoomKey, RoomKey] = {}
+def rooms_around(ways: Ways, here: RoomKey) -> dict[RoomKey, list[RoomKey]]:
+    """The shortest way to each other room that can be reached, nearest first: the rooms on it, to its end. Pure."""
+    found: dict[RoomKey, list[RoomKey]] = {here: []}
     waiting = deque([here])
     while waiting:
         room = waiting.popleft()
         for behind in ways.get(room, {}):
-            if behind not in came and behind != here:
-                came[behind] = room
+            if behind not in found:
+                found[behind] = [*found[room], behind]
                 waiting.append(behind)
-    if goal not in came:
-        return None
-    while came[goal] != here:
-        goal = came[goal]
-    return goal
+    del found[here]
+    return found
 
 
 class RoomWalker:
@@ -96,8 +93,8 @@ class RoomWalker:
     def _target(self, here: RoomKey) -> Tile | None:
         if here == self._room:
             return self._tile
-        room = next_room(self._ways, here, self._room)
-        return None if room is None else self._ways[here][room]
+        way = rooms_around(self._ways, here).get(self._room)
+        return None if way is None else self._ways[here][way[0]]
 
 
 def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from services.trainer.domain.backward import longest_pass
 from services.trainer.domain.ensemble_disagreement import EnsembleDisagreement
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.domain.epoch_metrics import GOAL, LEG, EpisodeSummary
@@ -255,8 +256,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
     def _new_pass_watch(self) -> PassWatch | None:
         """Build what watches passes, where the policy imitates them: no planner acts in such a run."""
         restarts = self._plan.restarts
-        watched = self.config.run.imitation.of_archive and restarts is not None and restarts.legs
-        return PassWatch(self.num_envs) if watched else None
+        if restarts is None or not restarts.legs or not self.config.run.imitation.of_archive:
+            return None
+        return PassWatch(self.num_envs, [longest_pass(leg) for leg in restarts.legs])
 
     def _collect_states(self, sessions: Sequence[GameSession]) -> NDArray[np.float64]:
         """Collect what the archive wants; return the rewards (N,) for the goals that were reached."""

@@ -55,6 +55,7 @@ LEARNING = CONFIG.run.model_copy(
         "imitation": ImitationConfig(mode="sil", source="archive"),
     }
 )
+LONGEST = [300] * 8
 TRAJECTORY = TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64))
 ARRIVED = BackwardStage(trajectory=TRAJECTORY, left=[0, 0, 0], success=[1.0, 0.2, 0.6])
 
@@ -73,7 +74,7 @@ def seen(*values: float) -> list[list[float]]:
 
 
 def test_a_pass_holds_what_was_seen_and_done_since_the_leg_before() -> None:
-    watch = PassWatch(2)
+    watch = PassWatch(2, LONGEST)
     for env in (0, 1):
         watch.begin(env, 3)
     for value, leg in enumerate((3, 3, 4, 4, 6)):
@@ -86,7 +87,7 @@ def test_a_pass_holds_what_was_seen_and_done_since_the_leg_before() -> None:
 
 
 def test_an_episode_that_ends_before_a_goal_leaves_no_pass() -> None:
-    watch = PassWatch(1)
+    watch = PassWatch(1, LONGEST)
     watch.begin(0, 0)
     watch.add(0, np.array([1], np.float32), 1, 0)
     watch.begin(0, 0)
@@ -96,13 +97,22 @@ def test_an_episode_that_ends_before_a_goal_leaves_no_pass() -> None:
 
 
 def test_steps_within_an_option_show_no_choice() -> None:
-    watch = PassWatch(1)
+    watch = PassWatch(1, LONGEST)
     watch.begin(0, 0)
     for value, (action, leg) in enumerate([(8, 0), (None, 0), (2, 0), (8, 1), (None, 1), (None, 2), (None, 3), (4, 4)]):
         watch.add(0, np.array([value], np.float32), action, leg)
     before, after = watch.drain()
     assert (before.leg, before.observations.tolist(), before.actions.tolist()) == (0, seen(0, 2, 3), [8, 2, 8])
     assert (after.leg, after.observations.tolist(), after.actions.tolist()) == (3, seen(7), [4]), "1 and 2: no choice"
+
+
+def test_a_pass_that_wanders_is_not_kept() -> None:
+    watch = PassWatch(1, [3, 3])
+    watch.begin(0, 0)
+    for value, leg in enumerate([0, 0, 1, 1, 1, 1, 2]):
+        watch.add(0, np.array([value], np.float32), 1, leg)
+    (found,) = watch.drain()
+    assert (found.leg, found.observations.tolist()) == (0, seen(0, 1, 2)), "the second leg took four steps"
 
 
 def test_an_epoch_keeps_the_newest_passes_of_each_leg() -> None:

@@ -13,7 +13,7 @@ from services.trainer.executor.outcome import GameView
 from services.trainer.other_ways import recoveries
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.recoveries import STRIDE, TRIES, TrailPlace, recoveries_of, trail_places
-from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, next_room, ways_of
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, ways_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.archive import PathPart
@@ -60,9 +60,9 @@ def test_what_takes_the_hero_elsewhere_is_no_way(places: list[RoomPlace]) -> Non
 def test_the_shortest_way_leads_through_the_fewest_rooms() -> None:
     a, b, c, d = ((0, room) for room in range(4))
     ways: Ways = {a: {b: (10, 3), c: (5, 8)}, b: {a: (-1, 3), d: (5, 8)}, c: {a: (5, -1)}, d: {b: (5, -1)}}
-    assert next_room(ways, a, d) == b
-    assert next_room(ways, d, c) == b
-    assert next_room(ways, a, (0, 9)) is None
+    assert rooms_around(ways, a) == {b: [b], c: [c], d: [b, d]}
+    assert rooms_around(ways, d)[c] == [b, a, c]
+    assert (0, 9) not in rooms_around(ways, a)
 
 
 class Walked:
@@ -126,13 +126,15 @@ def test_the_walker_gives_up_where_no_way_is_known(walked: Walked) -> None:
     assert not walker.arrived
 
 
-def test_places_of_the_trail_lie_apart_and_know_the_rooms_before(walked: Walked) -> None:
-    found = trail_places(walked.places)
+def test_places_of_the_trail_lie_apart_and_know_the_rooms_around(walked: Walked) -> None:
+    found = trail_places(walked.places, walked.ways)
     steps = [one.step for one in found]
     assert min(after - step for step, after in pairwise(steps)) >= STRIDE
-    assert found[0].before == []
-    assert [one.room for one in found[-1].before][:1] == [found[0].place.room], "that of the true start comes first"
-    assert found[-1].place.room not in {one.room for one in found[-1].before}
+    entrances = {room[0]: room for room in reversed([walked.places[step].room for step in sorted(walked.places)])}
+    others = [one for one in found if one.place.room != entrances[one.place.room[0]]]
+    assert others
+    assert all(one.away[0].room == entrances[one.place.room[0]] for one in others), "the hero goes on at the entrance"
+    assert all(one.place.room not in {away.room for away in one.away} for one in found)
 
 
 def test_a_recovery_ends_at_the_place_that_was_left(walked: Walked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +159,7 @@ def test_a_trajectory_has_many_ways_back_and_always_the_same(walked: Walked) -> 
         return found
 
     found = ways()
-    places = len(trail_places(walked.places))
+    places = len(trail_places(walked.places, walked.ways))
     assert places * TRIES >= len(found) > places * TRIES / 2
     assert len({one.actions.tobytes() for one in found}) > len(found) / 2, "few ways are equal"
     assert {one.leg for one in found} >= {0, 1}
