@@ -2,15 +2,19 @@
 
 What a leg achieves is known by its room and by how far each lasting counter rises there. Counts alone do not say what
 was achieved: of two rooms, an episode may solve the second one first. What comes early counts in its turn: the legs
-before it are still to be done, because what they achieve may be needed later.
+before it are still to be done, because what they achieve may be needed later. Only what gives money or health alone may
+be left out.
 """
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rises
+from shared.game.observation.counters import LASTING
 
+NEEDLESS: Final = frozenset({LASTING.index("chests"), LASTING.index("heart_containers")})
+"""A chest that raises no other counter held money or health. The money that the trajectory pays is asked for anyway."""
 Room = tuple[int, int]
 
 
@@ -58,18 +62,25 @@ class PassedLegs:
 
         Places, on the way or at the trajectory's end, are passed one by one.
         """
-        ahead = range(self.next_leg, len(self._legs))
-        goals = (number for number in ahead if any(self._legs[number].gains))
-        achieved = list(takewhile(lambda number: number not in self._open, goals))
-        for number in reversed(achieved):
+        for number in reversed([*self._achieved()]):
             if rupees >= self._legs[number].goal.rupees:
                 return number + 1
-        if not ahead:
+        if self.next_leg == len(self._legs):
             return self.next_leg
         leg = self._legs[self.next_leg]
         there = _room(leg) == self._room and rupees >= leg.goal.rupees
         known = leg.on_the_way or achieves(cell.counters, leg.goal.cell.counters)
         return self.next_leg + (there and known and not any(leg.gains))
+
+    def _achieved(self) -> Iterator[int]:
+        """The legs ahead that are achieved, up to the first one that is still to be done."""
+        for number in range(self.next_leg, len(self._legs)):
+            gains = self._legs[number].gains
+            if number in self._open:
+                if not NEEDLESS.issuperset(place for place, gain in enumerate(gains) if gain):
+                    return
+            elif any(gains):
+                yield number
 
 
 def _room(leg: TrajectoryLeg) -> Room:

@@ -129,6 +129,19 @@ def test_no_achievement_is_left_out() -> None:
     assert passed(legs, *early) == [0, 0, 1, 0, 3], "a chest on the way to the first goal, then that one, then the rest"
 
 
+def test_a_chest_with_money_may_be_left_out_once_the_money_is_there() -> None:
+    chest = tuple(int(name == "chests") for name in LASTING)
+    item = tuple(int(name in ("items", "chests")) for name in LASTING)
+    nothing = tuple(0 for _ in LASTING)
+    legs = [
+        TrajectoryLeg(0, 10, ArchiveGoal(at(1, *chest), rupees=20), gains=chest),
+        TrajectoryLeg(10, 20, ArchiveGoal(at(2, *item), rupees=20), gains=item),
+    ]
+    left_out = (at(2, *nothing), 0), (at(2, *item), 5), (at(3, *item), 20)
+    assert passed(legs, *left_out) == [0, 0, 2], "found elsewhere, the money does as well"
+    assert passed(legs[::-1], (at(1, *nothing), 20), (at(1, *chest), 20)) == [0, 0], "an item is not left out"
+
+
 def test_an_early_achievement_of_a_room_is_not_taken_for_its_later_one() -> None:
     """A fight in room 1, a switch in room 2, and the chest in room 1 that appears once the fight is won."""
     fight, switch, chest = (
