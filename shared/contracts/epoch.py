@@ -99,7 +99,7 @@ class BackwardStage(Contract):
 
 
 class PassesRef(Contract):
-    """What the episodes of one epoch saw and did on the legs of the demonstration that they passed."""
+    """What was seen and done on legs of the demonstration: by the episodes of one epoch, or on ways back to it."""
 
     passes: int = Field(ge=1, description="how many there are")
     key: Key
@@ -118,6 +118,9 @@ class ArchiveDemonstrations(Contract):
         max_length=10,
         description="once the curriculum has arrived: the policy's own passes of its legs in the last epochs, which "
         "it imitates",
+    )
+    recoveries: PassesRef | None = Field(
+        None, description="ways back to the curriculum's trajectory, which the policy imitates"
     )
 
 

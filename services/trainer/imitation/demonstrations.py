@@ -73,10 +73,6 @@ class PlayedTrajectories(Protocol):
         """The trajectory's fights, won in other ways."""
         ...
 
-    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
-        """Ways back to the trajectory."""
-        ...
-
 
 def read_demonstrations(
     order: EpochStart,
@@ -89,7 +85,7 @@ def read_demonstrations(
     Raises ContractError for a segment that was recorded without the run's observation.
     """
     found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, read_own)]
-    shown, back = Demonstrations.joined([part for part in found if part is not None]), _recoveries(order, trajectories)
+    shown, back = Demonstrations.joined([part for part in found if part is not None]), _recoveries(order, read_own)
     return shown if shown is None or back is None else shown.mixed(back, order.config.imitation.recovery_share)
 
 
@@ -156,12 +152,12 @@ def _other_ways(
     return _rows([*_by_leg(own, failed), *_by_leg(fought, failed)])
 
 
-def _recoveries(order: EpochStart, trajectories: PlayedTrajectories) -> Demonstrations | None:
+def _recoveries(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:
     """Ways back to the trajectory, each as often as any other: long ones are no better."""
-    stage = None if order.demonstrations is None else order.demonstrations.backward
-    if stage is None or not order.config.imitation.recovery_share:
+    kept = None if order.demonstrations is None else order.demonstrations.recoveries
+    if kept is None:
         return None
-    ways = trajectories.recoveries(stage.trajectory)
+    ways = read_passes(read(kept), kept.key)
     return _rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways])
 
 

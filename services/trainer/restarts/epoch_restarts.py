@@ -44,7 +44,7 @@ class PackStore(Protocol):
         ...
 
     def save_passes(self, data: bytes, epoch: int, passes: int) -> PassesRef:
-        """Store the passes of an epoch."""
+        """Store passes that an epoch played or found."""
         ...
 
     def save_coverage(self, coverage: ArchiveCoverage) -> None:
@@ -115,7 +115,8 @@ class EpochRestarts:
         if not imitated and stage is None:
             return None
         own = self._passes(order, stage, passes) if imitated and stage is not None and stage.arrived else []
-        return ArchiveDemonstrations(imitated=imitated, backward=stage, passes=own)
+        back = self._recoveries(order, stage)
+        return ArchiveDemonstrations(imitated=imitated, backward=stage, passes=own, recoveries=back)
 
     def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
         """What the next epoch imitates: the curriculum's trajectory, or drawn ones."""
@@ -135,6 +136,17 @@ class EpochRestarts:
             return []
         new = [self._store.save_passes(write_passes(passes), order.epoch, len(passes))] if passes else []
         return [*before.passes, *new][-PASSES_KEPT:]
+
+    def _recoveries(self, order: EpochStart, stage: BackwardStage | None) -> PassesRef | None:
+        """The ways back to this stage's trajectory. To find them takes minutes, so they are stored."""
+        if stage is None or not order.config.imitation.recovery_share:
+            return None
+        before, former = order.demonstrations, stage_of(order)
+        if before is not None and before.recoveries and former is not None and former.trajectory == stage.trajectory:
+            return before.recoveries
+        ways = self._trajectories.recoveries(stage.trajectory)
+        log.info("ways back found", epoch=order.epoch, ways=len(ways))
+        return self._store.save_passes(write_passes(ways), order.epoch, len(ways)) if ways else None
 
     def figures(self) -> dict[str, float]:
         """How far the archive reaches and where the backward curriculum stands, as metrics of an epoch."""

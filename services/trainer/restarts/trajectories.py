@@ -43,7 +43,6 @@ class ArchiveTrajectories:
         self._rows: dict[Digest, TrajectoryRows] = {}
         self._outlines: dict[Digest, TrajectoryOutline] = {}
         self._fights: dict[Digest, list[WonFight]] = {}
-        self._recoveries: dict[Digest, list[LegPass]] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -80,10 +79,7 @@ class ArchiveTrajectories:
 
     def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
         """Ways back to the trajectory, from where the hero was led astray. Raises as `rows` does."""
-        if reference.digest not in self._recoveries:
-            trajectory, legs = self._read(reference), self.outline(reference).legs
-            self._recoveries = {reference.digest: self._started().recoveries(trajectory, reference.key, legs)}
-        return self._recoveries[reference.digest]
+        return self._started().recoveries(self._read(reference), reference.key, self.outline(reference).legs)
 
     def close(self) -> None:
         """End the emulator."""

@@ -15,7 +15,6 @@ from services.trainer.imitation.demonstrations import Demonstrations, read_demon
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.imitation.weights import LIMIT, return_weights, score_weights
 from services.trainer.other_ways.fights import WonFight
-from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
@@ -87,9 +86,6 @@ class NoTrajectories:
 
     def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
         raise AssertionError(f"the order names no trajectory, but the fights of {reference.key} are played")
-
-    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
-        raise AssertionError(f"the order names no trajectory, but the hero is led back to {reference.key}")
 
 
 def unread(reference: PassesRef) -> bytes:

@@ -201,19 +201,16 @@ class OneStage(EpochRestarts):
 
 
 class Played:
-    """One trajectory, the wins of its fights, and the ways back to it."""
+    """One trajectory, and the wins of its fights."""
 
-    def __init__(self, rows: TrajectoryRows, fights: Sequence[WonFight] = (), back: Sequence[LegPass] = ()) -> None:
-        self._rows, self._fights, self._back = rows, list(fights), list(back)
+    def __init__(self, rows: TrajectoryRows, fights: Sequence[WonFight] = ()) -> None:
+        self._rows, self._fights = rows, list(fights)
 
     def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
         return [self._rows for _ in references]
 
     def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
         return self._fights
-
-    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
-        return self._back
 
 
 def no_player() -> TrajectoryPlayer:
@@ -294,19 +291,63 @@ def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> No
     assert float(rows.chances[:20].sum()) == pytest.approx(20 / 25), "the wins count as much as the fight's 5 steps"
 
 
+def leading_back(share: float) -> RunConfig:
+    """A run that imitates ways back by this share."""
+    return LEARNING.model_copy(update={"imitation": LEARNING.imitation.model_copy(update={"recovery_share": share})})
+
+
 def test_ways_back_are_imitated_by_their_share_and_all_alike() -> None:
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
-    shown = Played(played, back=[one_pass(0, 3, 1.0), one_pass(2, 9, 2.0)])
+    store = Store()
+    kept = store.save_passes(write_passes([one_pass(0, 3, 1.0), one_pass(2, 9, 2.0)]), 0, 2)
+    played = Played(TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0))
     first = ARRIVED.model_copy(update={"left": [0, 50, 0]})
 
-    def imitated(share: float) -> Demonstrations:
-        imitation = LEARNING.imitation.model_copy(update={"recovery_share": share})
-        config = LEARNING.model_copy(update={"imitation": imitation})
-        rows = read_demonstrations(order(1, first, config=config), lambda _: b"", shown, lambda _: b"")
+    def imitated(recoveries: PassesRef | None) -> Demonstrations:
+        shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=first, recoveries=recoveries)
+        pinned = order(1, first, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
+        rows = read_demonstrations(pinned, lambda _: b"", played, lambda one: store.objects[one.key])
         assert rows is not None
         return rows
 
-    assert len(imitated(0.0).actions) == 20
-    rows = imitated(0.4)
+    assert len(imitated(None).actions) == 20, "an order without them"
+    rows = imitated(kept)
     chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0)}
     assert chance == {0.0: pytest.approx(0.6), 1.0: pytest.approx(0.2), 2.0: pytest.approx(0.2)}
+
+
+class WaysBack(ArchiveTrajectories):
+    """Trajectories to which one way leads back; they count how often it is looked for."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store, no_player)
+        self.looks = 0
+
+    def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
+        self.looks += 1
+        return [one_pass(0, 3, reference.entry)]
+
+
+def test_ways_back_are_looked_for_once_for_each_trajectory() -> None:
+    store = Store()
+    trajectories = WaysBack(store)
+    restarts = EpochRestarts(store, trajectories)
+
+    def next_order(last: EpochStart, stage: BackwardStage) -> EpochStart:
+        restarts._backward.next_stage = lambda *_: stage  # type: ignore[method-assign]
+        update = {"epoch": last.epoch + 1, "demonstrations": restarts.demonstrate(last, ())}
+        return last.model_copy(update=update)
+
+    other = ARRIVED.model_copy(update={"trajectory": TRAJECTORY.model_copy(update={"entry": 3})})
+    first = order(0, ARRIVED, config=leading_back(0.4))
+    orders = [first]
+    for stage in (ARRIVED, ARRIVED, other, other):
+        orders.append(next_order(orders[-1], stage))
+    kept = [one.demonstrations.recoveries for one in orders[1:] if one.demonstrations is not None]
+    assert trajectories.looks == 2
+    assert kept[0] == kept[1] != kept[2] == kept[3]
+    assert kept[3] is not None
+    assert read_passes(store.objects[kept[3].key], "p")[0].observations[0, 0] == 3
+    without = next_order(order(0, ARRIVED), ARRIVED)
+    assert without.demonstrations is not None
+    assert without.demonstrations.recoveries is None
+    assert trajectories.looks == 2
