@@ -7,6 +7,7 @@ as an expert who labels what a policy comes to see (Ross, Gordon, Bagnell 2011, 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
@@ -23,10 +24,13 @@ from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
 
 STRIDE: Final = 60  # steps of the trajectory between two places to which ways lead back
+MOVED_STRIDE: Final = 20  # where it moves a block: there is more to go wrong
 TRIES: Final = 8  # from each of them: half at random, half to another room
 NEAR: Final = 4  # rooms to another one
 MAX_STEPS: Final = 900  # away and back; most ways take less than 200
 MAX_ASTRAY: Final = 60  # steps of a random walk away
+PUSHES: Final = RoomMix(sticky=1, leave=0, target=4, strike=0, press=0, item=0, buttons=OptionMix(a=0, b=0, start=0))
+"""In a room where the trajectory moves a block, it is pushed at random: against a wall it is of no use any more."""
 WALKS: Final = RoomMix(sticky=3, leave=1, target=0, strike=0, buttons=OptionMix(a=0, b=0, start=0))
 """A random walk presses no button: it must change nothing but where the hero is."""
 
@@ -38,6 +42,10 @@ class TrailPlace(NamedTuple):
     place: RoomPlace
     away: Sequence[RoomPlace]
     """Where ways may begin: places of other rooms, that of the entrance first."""
+    entry: RoomPlace
+    """Where the hero came into this room."""
+    moves: bool = False
+    """Whether the trajectory changes the room in this stay: it pushes a block."""
 
 
 class _Walker(Protocol):
@@ -49,19 +57,22 @@ class _Walker(Protocol):
 
 
 def trail_places(places: Mapping[int, RoomPlace], ways: Ways) -> list[TrailPlace]:
-    """Places of a trajectory STRIDE steps apart, of its places by step. Pure."""
+    """Places of a trajectory STRIDE steps apart, or MOVED_STRIDE, of its places by step. Pure."""
     found: list[TrailPlace] = []
     rooms: dict[RoomKey, RoomPlace] = {}  # by the first visit; those that come later may be open by now as well
     entrances: dict[int, RoomKey] = {}  # of each group: a dungeon, the houses, the land
     for _, place in sorted(places.items()):
         rooms.setdefault(place.room, place)
         entrances.setdefault(place.room[0], place.room)
-    for step, place in sorted(places.items()):
-        if not found or step >= found[-1].step + STRIDE:
-            around, entrance = rooms_around(ways, place.room), entrances[place.room[0]]
-            near = [room for room in rooms if room in around and len(around[room]) <= NEAR]
-            away = [entrance, *near] if entrance in around else near
-            found.append(TrailPlace(step, place, [rooms[room] for room in away]))
+    for _, stay in groupby(sorted(places.items()), key=lambda step: step[1].room):
+        steps = list(stay)
+        entry, moves = steps[0][1], steps[0][1].layout != steps[-1][1].layout
+        around, entrance = rooms_around(ways, entry.room), entrances[entry.room[0]]
+        near = [room for room in rooms if room in around and len(around[room]) <= NEAR]
+        away = [rooms[room] for room in ([entrance, *near] if entrance in around else near)]
+        for step, place in steps:
+            if not found or step >= found[-1].step + (MOVED_STRIDE if moves else STRIDE):
+                found.append(TrailPlace(step, place, away, entry, moves))
     return found
 
 
@@ -78,16 +89,47 @@ def _try(session: GameSession, trail: TrailPlace, leg: int, ways: Ways, number: 
     rng = np.random.default_rng([trail.step, number])
     observation = session.reset()
     before = lasting(session.counters.values)
-    away = _RandomWalk(rng) if number % 2 or not trail.away else _to_another_room(trail, ways, rng)
+    at_random = number % 2 or not trail.away
+    mix = PUSHES if trail.moves and number % 4 == 1 else WALKS
+    away = RandomWalk(rng, mix) if at_random else _to_another_room(trail, ways, rng)
     left = _walk(session, away, observation)
     if left is None:
         return None
-    back = RoomWalker(ways, trail.place.room, trail.place.tile)
+    back = _way_back(session, trail, ways)
     course = _walk(session, back, left.observation)
     changed = lasting(session.counters.values) != before
     if course is None or not course.actions or not back.arrived or changed:
         return None
     return LegPass(leg, np.stack(course.seen), np.array(course.actions, np.int64))
+
+
+def _way_back(session: GameSession, trail: TrailPlace, ways: Ways) -> "RoomWalker | ThroughTheDoor":
+    """To the place; where a block was moved, out of the room and in again, which puts it back."""
+    here = RoomPlace.of(GameView(session.state, session.image))
+    if here.room == trail.place.room and here.layout != trail.place.layout:
+        return ThroughTheDoor(ways, trail.entry)
+    return RoomWalker(ways, trail.place.room, trail.place.tile)
+
+
+class ThroughTheDoor:
+    """Leaves the room of a place for the nearest one, and comes back to the place."""
+
+    def __init__(self, ways: Ways, place: RoomPlace) -> None:
+        self._back = RoomWalker(ways, place.room, place.tile)
+        self._room, self._layout = place.room, place.layout
+        outside = next(iter(ways.get(place.room, ())), None)
+        self._out = None if outside is None else RoomWalker(ways, outside, place.tile)  # to no tile: he turns round
+        self.arrived = False
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end, see `arrived`."""
+        if self._out is not None:
+            if view.state.key == self._room or not view.state.control:
+                return self._out.next(view)
+            self._out = None
+        action = self._back.next(view)
+        self.arrived = self._back.arrived and view.tiles == self._layout
+        return action
 
 
 class _Course(NamedTuple):
@@ -114,14 +156,15 @@ def _walk(session: GameSession, walker: _Walker, observation: NDArray[np.float32
             return None
 
 
-class _RandomWalk:
+class RandomWalk:
     """Walks at random for some steps, and on until the hero has control."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self._options = RoomOptions(rng, WALKS)
+    def __init__(self, rng: np.random.Generator, mix: RoomMix) -> None:
+        self._options = RoomOptions(rng, mix)
         self._left = int(rng.integers(4, MAX_ASTRAY + 1))
 
     def next(self, view: GameView) -> int | None:
+        """The next action; None at the end."""
         self._left -= 1
         return None if self._left < 0 and view.state.control else self._options.next(view)
 

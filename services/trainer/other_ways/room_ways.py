@@ -25,28 +25,32 @@ class RoomPlace(NamedTuple):
     tile: Tile
     size: tuple[int, int]
     doors: frozenset[Tile]
+    layout: bytes = b""
+    """The room's tiles: a block that was moved changes them until the hero comes in again."""
 
     @classmethod
     def of(cls, view: GameView) -> "RoomPlace":
         """The place of a step in which the hero has control."""
         state = view.state
         size = state.grid.width // 2, state.grid.height // 2
-        return cls(state.key, view.standing, size, warp_tiles(view.tiles, state.outdoors))
+        return cls(state.key, view.standing, size, warp_tiles(view.tiles, state.outdoors), view.tiles)
 
 
 def ways_of(places: Iterable[RoomPlace]) -> Ways:
-    """The ways that a trajectory takes, and back where rooms scroll. Pure."""
+    """The ways that a trajectory takes, and back. Pure."""
     ways: dict[RoomKey, dict[RoomKey, Tile]] = {}
     for here, there in pairwise(places):
         if here.room == there.room:
             continue
         side = _side_between(here, there)
-        door = min(here.doors, key=lambda one: _distance(one, here.tile), default=None)
-        if side is not None:
-            ways.setdefault(here.room, {})[there.room] = _beyond(here.tile, side)
-            ways.setdefault(there.room, {})[here.room] = _beyond(there.tile, (side + 2) % len(STEPS))
-        elif door is not None and _distance(door, here.tile) <= 1:
-            ways.setdefault(here.room, {})[there.room] = door
+        if side is None:
+            out, back = _door_at(here), _door_at(there)
+        else:
+            out, back = _beyond(here.tile, side), _beyond(there.tile, (side + 2) % len(STEPS))
+        if out is not None:
+            ways.setdefault(here.room, {})[there.room] = out
+        if out is not None and back is not None:
+            ways.setdefault(there.room, {}).setdefault(here.room, back)
     return ways
 
 
@@ -106,6 +110,12 @@ def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:
         if leaves and _at_edge(there.tile, there.size, (-dx, -dy)):
             return side
     return None
+
+
+def _door_at(place: RoomPlace) -> Tile | None:
+    """The door beside which the hero stands, or in it."""
+    door = min(place.doors, key=lambda one: _distance(one, place.tile), default=None)
+    return None if door is None or _distance(door, place.tile) > 1 else door
 
 
 def _at_edge(tile: Tile, size: tuple[int, int], direction: tuple[int, int]) -> bool:

@@ -12,7 +12,16 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.other_ways import recoveries
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.recoveries import STRIDE, TRIES, TrailPlace, recoveries_of, trail_places
+from services.trainer.other_ways.recoveries import (
+    PUSHES,
+    STRIDE,
+    TRIES,
+    RandomWalk,
+    ThroughTheDoor,
+    TrailPlace,
+    recoveries_of,
+    trail_places,
+)
 from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, ways_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
@@ -28,6 +37,9 @@ CONFIG = EnvConfig.of_run(RunConfig(world="garden", frame_skip=4, difficulty="ha
 WALK = 400
 """Steps of the walk-through that lead through several rooms."""
 YARD, LANE, HOUSE = (0, 0x10), (0, 0x11), (3, 0x01)
+VALE = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, difficulty="harmless", actions="actions/v1"))
+WALK_TO_BLOCK = 1_230
+"""Steps until the hero has pushed the block in the first room of the dungeon."""
 
 
 def place(room: tuple[int, int], tile: tuple[int, int], *doors: tuple[int, int]) -> RoomPlace:
@@ -42,6 +54,8 @@ def test_rooms_that_scroll_are_connected_both_ways() -> None:
 def test_a_door_leads_where_the_trajectory_went_through_it() -> None:
     through = [place(YARD, (4, 1), (4, 0), (8, 6)), place(HOUSE, (5, 7)), place(HOUSE, (2, 2))]
     assert ways_of(through) == {YARD: {HOUSE: (4, 0)}}
+    through[1] = place(HOUSE, (5, 7), (5, 7))
+    assert ways_of(through) == {YARD: {HOUSE: (4, 0)}, HOUSE: {YARD: (5, 7)}}, "and back by the door that he came by"
 
 
 @pytest.mark.parametrize(
@@ -66,14 +80,15 @@ def test_the_shortest_way_leads_through_the_fewest_rooms() -> None:
 
 
 class Walked:
-    """A walk of the garden's walk-through: its places, and the state at each of them."""
+    """A walk of a world's walk-through: its places, and the state at some of them."""
 
-    def __init__(self) -> None:
-        self.session = GameSession(CONFIG)
+    def __init__(self, config: EnvConfig, steps: int) -> None:
+        self.actions = list(solve(config.world).actions[:steps])
+        self.session = GameSession(config)
         self.session.begin(true_start(self.session.game), 1)
         self.places: dict[int, RoomPlace] = {}
         self.states: dict[int, StartState] = {}
-        for step, action in enumerate(solve("garden").actions[:WALK]):
+        for step, action in enumerate(self.actions):
             if may_restart(self.session.state):
                 self.places[step] = RoomPlace.of(GameView(self.session.state, self.session.image))
                 if step % STRIDE == 0:
@@ -81,6 +96,26 @@ class Walked:
             self.session.step(action)
         self.end = self._here()
         self.ways = ways_of([one for _, one in sorted(self.places.items())])
+
+    def at(self, step: int) -> StartState:
+        """The state of the walk at this step."""
+        self.session.begin(true_start(self.session.game), 1)
+        for action in self.actions[:step]:
+            self.session.step(action)
+        return self._here()
+
+    def lead(self, walker: RandomWalk | ThroughTheDoor) -> set[tuple[int, int]]:
+        """The rooms that the hero is in until the walker ends."""
+        rooms = {self.session.state.key}
+        while (action := walker.next(GameView(self.session.state, self.session.image))) is not None:
+            self.session.step(action)
+            rooms.add(self.session.state.key)
+        return rooms
+
+    @property
+    def here(self) -> RoomPlace:
+        """Where the hero stands now."""
+        return RoomPlace.of(GameView(self.session.state, self.session.image))
 
     def _here(self) -> StartState:
         memory = EpisodeMemory.of(self.session.trace, self.session.counters).to_bytes()
@@ -90,16 +125,22 @@ class Walked:
         """The walk as a trajectory of an archive."""
         session = self.session
         session.begin(true_start(session.game), 1)
-        actions = list(solve("garden").actions[:WALK])
-        for action in actions:
+        for action in self.actions:
             session.step(action)
         state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
-        return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state))
+        return Trajectory(7, cell, (PathPart(1, bytes(self.actions)),), pack_state(state), sha256(state))
 
 
 @pytest.fixture(scope="module")
 def walked() -> Iterator[Walked]:
-    made = Walked()
+    made = Walked(CONFIG, WALK)
+    yield made
+    made.session.close()
+
+
+@pytest.fixture
+def dungeon() -> Iterator[Walked]:
+    made = Walked(VALE, WALK_TO_BLOCK)
     yield made
     made.session.close()
 
@@ -140,13 +181,31 @@ def test_places_of_the_trail_lie_apart_and_know_the_rooms_around(walked: Walked)
 def test_a_recovery_ends_at_the_place_that_was_left(walked: Walked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recoveries, "TRIES", 1)
     step = max(walked.states)
-    trail = TrailPlace(step, walked.places[step], [walked.places[min(walked.places)]])
+    here = walked.places[step]
+    trail = TrailPlace(step, here, [walked.places[min(walked.places)]], here)
     session = walked.session
     (found,) = recoveries_of(session, trail, 3, walked.ways, walked.states[step])
     assert found.leg == 3
     assert found.observations.shape == (len(found.actions), 148)
     assert (session.state.key, GameView(session.state, session.image).standing) == (trail.place.room, trail.place.tile)
     assert len(found.actions) < session.episode.steps, "the way there is not shown"
+
+
+def test_a_moved_block_is_put_back_by_leaving_the_room(dungeon: Walked) -> None:
+    session, room = dungeon.session, dungeon.places[max(dungeon.places)].room
+    stay = [step for step, one in dungeon.places.items() if one.room == room]
+    entry = dungeon.places[stay[0]]
+    assert {one.moves for one in trail_places(dungeon.places, dungeon.ways) if one.place.room == room} == {True}
+    start = dungeon.at(stay[0])
+    for seed in range(20):
+        session.begin(start, 1)
+        dungeon.lead(RandomWalk(np.random.default_rng(seed), PUSHES))
+        if dungeon.here.room == room and dungeon.here.layout != entry.layout:
+            break
+    back = ThroughTheDoor(dungeon.ways, entry)
+    assert len(dungeon.lead(back)) == 2, "he leaves the room and comes back"
+    assert back.arrived
+    assert dungeon.here == entry
 
 
 def test_a_trajectory_has_many_ways_back_and_always_the_same(walked: Walked) -> None:
