@@ -35,7 +35,6 @@ from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.versions import FEATURES, FeatureObservation
 from shared.game.observation.with_guidance import GuidedObservation
 
-NUMBER_OF_ACTIONS: Final = len(ACTIONS)
 START: Final = ACTIONS.index("start")
 START_OF_BUTTONS: Final = ACTIONS.index("a")  # wait comes before the directions, the buttons after them
 MAX_SEED: Final = 0xFFFF

@@ -46,7 +46,7 @@ class Demonstrations:
         )
 
     def mixed(self, other: "Demonstrations", share: float) -> "Demonstrations":
-        """These and the others, which are drawn by this share."""
+        """These rows and the others; a draw is one of the others with the probability `share`."""
         return Demonstrations(
             np.concatenate([self.observations, other.observations]),
             np.concatenate([self.actions, other.actions]),

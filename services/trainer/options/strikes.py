@@ -64,7 +64,7 @@ class Striker:
 
     def __init__(self, button: int, rng: np.random.Generator) -> None:
         self._button, self._rng = button, rng
-        self._strikes, self._begun = Strikes(button), False
+        self._strikes = Strikes(button)
         self._detour: list[int] = []
         self.strikes: Literal["begun", "running"] | None = None
         """What the last action belongs to: a strike that began with it or before it; None: a detour."""
@@ -74,13 +74,13 @@ class Striker:
         action = None if self._detour else self._strikes.next(view)
         if action is None:
             return self._walk()
-        self.strikes, self._begun = "running" if self._begun else "begun", True
+        self.strikes = "begun" if self.strikes is None else "running"  # a detour lies between two strikes
         return action
 
     def _walk(self) -> int:
         """The next step of a detour."""
         if not self._detour:
-            self._strikes, self._begun = Strikes(self._button), False
+            self._strikes = Strikes(self._button)
             steps = int(self._rng.integers(1, MAX_DETOUR + 1))
             self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
         self.strikes = None

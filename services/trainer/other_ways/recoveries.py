@@ -45,7 +45,7 @@ class TrailPlace(NamedTuple):
     entry: RoomPlace
     """Where the hero came into this room."""
     moves: bool = False
-    """Whether the trajectory changes the room in this stay: it pushes a block."""
+    """Whether the trajectory changes the room's tiles in this stay, for example by pushing a block."""
 
 
 class _Walker(Protocol):
@@ -57,14 +57,17 @@ class _Walker(Protocol):
 
 
 def trail_places(places: Mapping[int, RoomPlace], ways: Ways) -> list[TrailPlace]:
-    """Places of a trajectory STRIDE steps apart, or MOVED_STRIDE, of its places by step. Pure."""
+    """Places of a trajectory STRIDE or MOVED_STRIDE steps apart. Pure.
+
+    `places` holds those where the hero has control, by step and in their order.
+    """
     found: list[TrailPlace] = []
     rooms: dict[RoomKey, RoomPlace] = {}  # by the first visit; those that come later may be open by now as well
     entrances: dict[int, RoomKey] = {}  # of each group: a dungeon, the houses, the land
-    for _, place in sorted(places.items()):
+    for place in places.values():
         rooms.setdefault(place.room, place)
         entrances.setdefault(place.room[0], place.room)
-    for _, stay in groupby(sorted(places.items()), key=lambda step: step[1].room):
+    for _, stay in groupby(places.items(), key=lambda step: step[1].room):
         steps = list(stay)
         entry, moves = steps[0][1], steps[0][1].layout != steps[-1][1].layout
         around, entrance = rooms_around(ways, entry.room), entrances[entry.room[0]]
@@ -112,7 +115,7 @@ def _way_back(session: GameSession, trail: TrailPlace, ways: Ways) -> "RoomWalke
 
 
 class ThroughTheDoor:
-    """Leaves the room of a place for the nearest one, and comes back to the place."""
+    """Leaves the room of a place by the first way known, and comes back to the place."""
 
     def __init__(self, ways: Ways, place: RoomPlace) -> None:
         self._back = RoomWalker(ways, place.room, place.tile)

@@ -114,8 +114,10 @@ class EpochRestarts:
         imitated = self._imitated(order, stage)
         if not imitated and stage is None:
             return None
-        own = self._passes(order, stage, passes) if imitated and stage is not None and stage.arrived else []
-        back = self._recoveries(order, stage)
+        if not imitated or stage is None:
+            return ArchiveDemonstrations(imitated=imitated, backward=stage)
+        own = self._passes(order, stage, passes) if stage.arrived else []
+        back = self._recoveries(order, stage) if order.config.imitation.recovery_share else None
         return ArchiveDemonstrations(imitated=imitated, backward=stage, passes=own, recoveries=back)
 
     def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
@@ -131,18 +133,16 @@ class EpochRestarts:
 
     def _passes(self, order: EpochStart, stage: BackwardStage, passes: Sequence[LegPass]) -> list[PassesRef]:
         """The policy's own passes of the last epochs on this stage's trajectory, with those of this epoch."""
-        before, former = order.demonstrations, stage_of(order)
-        if before is None or former is None or former.trajectory != stage.trajectory:
+        before = _learnt_before(order, stage)
+        if before is None:
             return []
         new = [self._store.save_passes(write_passes(passes), order.epoch, len(passes))] if passes else []
         return [*before.passes, *new][-PASSES_KEPT:]
 
-    def _recoveries(self, order: EpochStart, stage: BackwardStage | None) -> PassesRef | None:
+    def _recoveries(self, order: EpochStart, stage: BackwardStage) -> PassesRef | None:
         """The ways back to this stage's trajectory. To find them takes minutes, so they are stored."""
-        if stage is None or not order.config.imitation.recovery_share:
-            return None
-        before, former = order.demonstrations, stage_of(order)
-        if before is not None and before.recoveries and former is not None and former.trajectory == stage.trajectory:
+        before = _learnt_before(order, stage)
+        if before is not None and before.recoveries is not None:
             return before.recoveries
         ways = self._trajectories.recoveries(stage.trajectory)
         log.info("ways back found", epoch=order.epoch, ways=len(ways))
@@ -160,6 +160,12 @@ class EpochRestarts:
         if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
             return None
         return score_by(model, order.reward_model.weights_digest, order.config.shaping.conservatism)
+
+
+def _learnt_before(order: EpochStart, stage: BackwardStage) -> ArchiveDemonstrations | None:
+    """What the order's epoch learns from the archive, if it is on the trajectory of this stage already."""
+    former = stage_of(order)
+    return order.demonstrations if former is not None and former.trajectory == stage.trajectory else None
 
 
 def stage_of(order: EpochStart) -> BackwardStage | None:

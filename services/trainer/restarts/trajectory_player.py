@@ -113,7 +113,7 @@ class TrajectoryPlayer:
                 places[step] = RoomPlace.of(GameView(self._session.state, self._session.image))
 
         self._play(trajectory, name, look)
-        ways = ways_of([place for _, place in sorted(places.items())])
+        ways = ways_of(places.values())
         trail = trail_places(places, ways)
         starts = self.starts(trajectory, name, {one.step: one.step for one in trail})
         return [

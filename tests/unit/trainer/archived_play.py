@@ -2,19 +2,22 @@
 
 import numpy as np
 
+from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.rl.epoch_plan import EpochPlan, RolloutResult
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
-from services.trainer.state_archive.cell import ArchiveCell
+from services.trainer.state_archive.archive import PathPart
+from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
 from shared.contracts.base import sha256
 from shared.contracts.epoch import ArchiveRef, TrajectoryRef
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.errors import DigestMismatch
+from shared.game.recording.segment import pack_state
 from shared.store import keys
 
 RUN = RunConfig(world="garden", env_runners=0, envs_per_runner=1, batch_size=256, epoch_steps=512, frame_skip=12)
@@ -25,6 +28,12 @@ STEPS = 120
 def leg(begin: int, end: int) -> TrajectoryLeg:
     """A leg of a trajectory between two of its steps."""
     return TrajectoryLeg(begin, end, ArchiveGoal(ArchiveCell(0, 0, 0, 0, ())))
+
+
+def played_path(session: GameSession) -> Trajectory:
+    """The episode that this session has played from the true start under seed 1, as a trajectory of an archive."""
+    state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
+    return Trajectory(7, cell, (PathPart(1, bytes(session.episode.actions)),), pack_state(state), sha256(state))
 
 
 class ArchivedPlay:

@@ -15,13 +15,10 @@ from services.trainer.options.strikes import Striker
 from services.trainer.other_ways.fights import KEPT, Fight, FightMoment, WonFight, fights_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
-from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.cell import cell_of
 from services.trainer.state_archive.goal import enemy_health_of
-from shared.contracts.base import sha256
 from shared.contracts.run import RunConfig
 from shared.game.emulator.start import true_start
-from shared.game.recording.segment import pack_state
+from tests.unit.trainer.archived_play import played_path
 
 CONFIG = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, actions="actions/v1"))
 HERE, THERE = (0, 1), (0, 2)
@@ -62,16 +59,14 @@ def fought_path() -> Trajectory:
     """A path of the vale that walks up to two enemies, for WALK steps, and strikes at them."""
     session = GameSession(CONFIG)
     session.begin(true_start(session.game), 1)
-    actions = list(solve("vale").actions[:WALK])
-    for action in actions:
+    for action in solve("vale").actions[:WALK]:
         session.step(action)
     striker = Striker(A, np.random.default_rng(3))
     while enemy_health_of(session.state):
-        actions.append(striker.next(GameView(session.state, session.image)))
-        session.step(actions[-1])
-    state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
+        session.step(striker.next(GameView(session.state, session.image)))
+    path = played_path(session)
     session.close()
-    return Trajectory(7, cell, (PathPart(1, bytes(actions)),), pack_state(state), sha256(state))
+    return path
 
 
 @pytest.fixture(scope="module")

@@ -25,13 +25,11 @@ from services.trainer.other_ways.recoveries import (
 from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, ways_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
-from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.cell import cell_of, may_restart
-from shared.contracts.base import sha256
+from services.trainer.state_archive.cell import may_restart
 from shared.contracts.run import RunConfig
 from shared.game.emulator.start import StartState, true_start
 from shared.game.observation.episode_memory import EpisodeMemory
-from shared.game.recording.segment import pack_state
+from tests.unit.trainer.archived_play import played_path
 
 CONFIG = EnvConfig.of_run(RunConfig(world="garden", frame_skip=4, difficulty="harmless"))
 WALK = 400
@@ -127,8 +125,7 @@ class Walked:
         session.begin(true_start(session.game), 1)
         for action in self.actions:
             session.step(action)
-        state, cell = session.emulator.save(), cell_of(session.state, session.counters.values)
-        return Trajectory(7, cell, (PathPart(1, bytes(self.actions)),), pack_state(state), sha256(state))
+        return played_path(session)
 
 
 @pytest.fixture(scope="module")
