@@ -116,8 +116,8 @@ class ArchiveDemonstrations(Contract):
     passes: list[PassesRef] = Field(
         default_factory=list,
         max_length=10,
-        description="once the curriculum has arrived: the policy's own passes of its legs in the last epochs, which "
-        "it imitates",
+        description="once the curriculum has arrived: the policy's own passes of its legs in the last epochs, and ways "
+        "back that its lost episodes were shown; it imitates them",
     )
     recoveries: PassesRef | None = Field(
         None, description="ways back to the curriculum's trajectory, which the policy imitates"

@@ -84,8 +84,11 @@ def read_demonstrations(
 
     Raises ContractError for a segment that was recorded without the run's observation.
     """
-    found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, read_own)]
-    shown, back = Demonstrations.joined([part for part in found if part is not None]), _recoveries(order, read_own)
+    kept = _kept(order, read_own)
+    own = [one for one in kept if not one.back]
+    found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, own)]
+    shown = Demonstrations.joined([part for part in found if part is not None])
+    back = _recoveries(order, read_own, [one for one in kept if one.back])
     return shown if shown is None or back is None else shown.mixed(back, order.config.imitation.recovery_share)
 
 
@@ -134,9 +137,13 @@ def _strikes(fights: Sequence[WonFight]) -> list[_Weighted]:
     return found
 
 
-def _other_ways(
-    order: EpochStart, trajectories: PlayedTrajectories, read_own: Callable[[PassesRef], bytes]
-) -> Demonstrations | None:
+def _kept(order: EpochStart, read: Callable[[PassesRef], bytes]) -> list[LegPass]:
+    """The passes of the last epochs, and the ways back that were shown to their lost episodes."""
+    references = [] if order.demonstrations is None else order.demonstrations.passes
+    return [one for kept in references for one in read_passes(read(kept), kept.key)]
+
+
+def _other_ways(order: EpochStart, trajectories: PlayedTrajectories, own: Sequence[LegPass]) -> Demonstrations | None:
     """Other ways on the legs of a curriculum than its demonstration's: won fights, and the policy's own passes.
 
     Those of a leg count by the share of the episodes that fail it.
@@ -146,18 +153,20 @@ def _other_ways(
     stage = order.demonstrations.backward
     if stage is None or not stage.arrived:
         return None
-    own = [one for kept in order.demonstrations.passes for one in read_passes(read_own(kept), kept.key)]
     fought = [win.course for won in trajectories.won_fights(stage.trajectory) for win in won.wins]
     failed = failures(stage.success or [FIRST_SUCCESS] * len(stage.left))
     return _rows([*_by_leg(own, failed), *_by_leg(fought, failed)])
 
 
-def _recoveries(order: EpochStart, read: Callable[[PassesRef], bytes]) -> Demonstrations | None:
-    """Ways back to the trajectory, each as often as any other: long ones are no better."""
-    kept = None if order.demonstrations is None else order.demonstrations.recoveries
-    if kept is None:
-        return None
-    ways = read_passes(read(kept), kept.key)
+def _recoveries(
+    order: EpochStart, read: Callable[[PassesRef], bytes], shown: Sequence[LegPass]
+) -> Demonstrations | None:
+    """Ways back to the trajectory, each as often as any other: long ones are no better.
+
+    They were found before the first epoch, or `shown` to lost episodes.
+    """
+    found = None if order.demonstrations is None else order.demonstrations.recoveries
+    ways = [*([] if found is None else read_passes(read(found), found.key)), *shown]
     return _rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways])
 
 

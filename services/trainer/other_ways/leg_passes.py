@@ -22,6 +22,7 @@ PASSES_OF_A_LEG: Final = 8  # that an epoch keeps, the newest; more of them repe
 MAX_BYTES: Final = 1 << 30  # unpacked; more is not ours
 LEVEL: Final = 1  # of compression: most of an observation are zeros
 LEGS: Final = "legs"
+BACK: Final = "back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class LegPass:
     """(T, D): before each action."""
     actions: NDArray[np.int64]
     """(T,)."""
+    back: bool = False
+    """The executor showed it, from where an episode had lost the way: it leads back to the leg, and passes none."""
 
 
 class PassWatch:
@@ -69,16 +72,19 @@ class PassWatch:
 
 
 def newest(passes: Iterable[LegPass]) -> list[LegPass]:
-    """The last PASSES_OF_A_LEG of each leg, by leg."""
-    kept: dict[int, deque[LegPass]] = defaultdict(lambda: deque(maxlen=PASSES_OF_A_LEG))
+    """The last PASSES_OF_A_LEG of each leg, and as many ways back to it, by leg."""
+    kept: dict[tuple[int, bool], deque[LegPass]] = defaultdict(lambda: deque(maxlen=PASSES_OF_A_LEG))
     for one in passes:
-        kept[one.leg].append(one)
-    return [one for leg in sorted(kept) for one in kept[leg]]
+        kept[one.leg, one.back].append(one)
+    return [one for kind in sorted(kept) for one in kept[kind]]
 
 
 def write_passes(passes: Sequence[LegPass]) -> bytes:
     """The passes as compressed safetensors. The same passes give the same bytes."""
-    rows: dict[str, NDArray[Any]] = {LEGS: np.array([one.leg for one in passes], np.int64)}
+    rows: dict[str, NDArray[Any]] = {
+        LEGS: np.array([one.leg for one in passes], np.int64),
+        BACK: np.array([one.back for one in passes], np.bool_),
+    }
     for number, one in enumerate(passes):
         rows |= {f"{number}.observations": one.observations, f"{number}.actions": one.actions}
     return zlib.compress(save(rows), LEVEL)
@@ -89,9 +95,11 @@ def read_passes(data: bytes, name: str) -> list[LegPass]:
     try:
         unpacker = zlib.decompressobj()
         rows = load(unpacker.decompress(data, MAX_BYTES))
+        legs = rows[LEGS]
+        back = rows.get(BACK, np.zeros(len(legs), np.bool_))  # earlier versions kept own passes alone
         return [
-            LegPass(int(leg), rows[f"{number}.observations"], rows[f"{number}.actions"])
-            for number, leg in enumerate(rows[LEGS])
+            LegPass(int(leg), rows[f"{number}.observations"], rows[f"{number}.actions"], bool(back[number]))
+            for number, leg in enumerate(legs)
         ]
     except (zlib.error, SafetensorError, KeyError, ValueError) as error:
         raise ContractError(

@@ -8,17 +8,17 @@ as an expert who labels what a policy comes to see (Ross, Gordon, Bagnell 2011, 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import OptionMix
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
+from services.trainer.other_ways.courses import walk
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, way_back
 from services.trainer.state_archive.cell import lasting
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
@@ -46,14 +46,6 @@ class TrailPlace(NamedTuple):
     """Where the hero came into this room."""
     moves: bool = False
     """Whether the trajectory changes the room's tiles in this stay, for example by pushing a block."""
-
-
-class _Walker(Protocol):
-    """Leads the hero somewhere."""
-
-    def next(self, view: GameView) -> int | None:
-        """The next action; None at the end."""
-        ...
 
 
 def trail_places(places: Mapping[int, RoomPlace], ways: Ways) -> list[TrailPlace]:
@@ -95,68 +87,16 @@ def _try(session: GameSession, trail: TrailPlace, leg: int, ways: Ways, number: 
     at_random = number % 2 or not trail.away
     mix = PUSHES if trail.moves and number % 4 == 1 else WALKS
     away = RandomWalk(rng, mix) if at_random else _to_another_room(trail, ways, rng)
-    left = _walk(session, away, observation)
+    left = walk(session, away, observation)
     if left is None:
         return None
-    back = _way_back(session, trail, ways)
-    course = _walk(session, back, left.observation)
+    here = RoomPlace.of(GameView(session.state, session.image))
+    back = way_back(here, trail.place, trail.entry, ways)
+    course = walk(session, back, left.observation)
     changed = lasting(session.counters.values) != before
     if course is None or not course.actions or not back.arrived or changed:
         return None
-    return LegPass(leg, np.stack(course.seen), np.array(course.actions, np.int64))
-
-
-def _way_back(session: GameSession, trail: TrailPlace, ways: Ways) -> "RoomWalker | ThroughTheDoor":
-    """To the place; where a block was moved, out of the room and in again, which puts it back."""
-    here = RoomPlace.of(GameView(session.state, session.image))
-    if here.room == trail.place.room and here.layout != trail.place.layout:
-        return ThroughTheDoor(ways, trail.entry)
-    return RoomWalker(ways, trail.place.room, trail.place.tile)
-
-
-class ThroughTheDoor:
-    """Leaves the room of a place by the first way known, and comes back to the place."""
-
-    def __init__(self, ways: Ways, place: RoomPlace) -> None:
-        self._back = RoomWalker(ways, place.room, place.tile)
-        self._room, self._layout = place.room, place.layout
-        outside = next(iter(ways.get(place.room, ())), None)
-        self._out = None if outside is None else RoomWalker(ways, outside, place.tile)  # to no tile: he turns round
-        self.arrived = False
-
-    def next(self, view: GameView) -> int | None:
-        """The next action; None at the end, see `arrived`."""
-        if self._out is not None:
-            if view.state.key == self._room or not view.state.control:
-                return self._out.next(view)
-            self._out = None
-        action = self._back.next(view)
-        self.arrived = self._back.arrived and view.tiles == self._layout
-        return action
-
-
-class _Course(NamedTuple):
-    seen: list[NDArray[np.float32]]
-    actions: list[int]
-    observation: NDArray[np.float32]
-    """After the last action."""
-
-
-def _walk(session: GameSession, walker: _Walker, observation: NDArray[np.float32]) -> _Course | None:
-    """What was seen and done until the walker ends; None if the episode ends before."""
-    seen: list[NDArray[np.float32]] = []
-    actions: list[int] = []
-    observation = observation.copy()
-    while True:
-        action = walker.next(GameView(session.state, session.image))
-        if action is None:
-            return _Course(seen, actions, observation)
-        seen.append(observation)
-        actions.append(action)
-        result = session.step(action)
-        observation = result.observation.copy()
-        if result.report is not None:
-            return None
+    return course.as_pass(leg)
 
 
 class RandomWalk:

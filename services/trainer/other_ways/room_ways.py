@@ -101,6 +101,40 @@ class RoomWalker:
         return None if way is None else self._ways[here][way[0]]
 
 
+class ThroughTheDoor:
+    """Leaves the room of a place by the first way known, and comes back to the place."""
+
+    def __init__(self, ways: Ways, place: RoomPlace) -> None:
+        self._back = RoomWalker(ways, place.room, place.tile)
+        self._room, self._layout = place.room, place.layout
+        outside = next(iter(ways.get(place.room, ())), None)
+        self._out = None if outside is None else RoomWalker(ways, outside, place.tile)  # to no tile: he turns round
+        self.arrived = False
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end, see `arrived`."""
+        if self._out is not None:
+            if view.state.key == self._room or not view.state.control:
+                return self._out.next(view)
+            self._out = None
+        action = self._back.next(view)
+        self.arrived = self._back.arrived and view.tiles == self._layout
+        return action
+
+
+def way_back(
+    here: RoomPlace, place: RoomPlace, entry: RoomPlace, ways: Ways, *, near: int | None = None
+) -> RoomWalker | ThroughTheDoor:
+    """To a place from here; where a block was moved, out of the room and in again to its entry, which puts it back.
+
+    So also for one who has failed within `near` tiles of the place: what is wrong with the room may not be seen.
+    """
+    failed = near is not None and distance(here.tile, place.tile) <= near
+    if here.room == place.room and (failed or here.layout != place.layout):
+        return ThroughTheDoor(ways, entry)
+    return RoomWalker(ways, place.room, place.tile)
+
+
 def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:
     """The side on which one room scrolls to the other; None if they do not."""
     if here.room[0] != there.room[0] or here.tile in here.doors:
@@ -114,8 +148,8 @@ def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:
 
 def _door_at(place: RoomPlace) -> Tile | None:
     """The door beside which the hero stands, or in it."""
-    door = min(place.doors, key=lambda one: _distance(one, place.tile), default=None)
-    return None if door is None or _distance(door, place.tile) > 1 else door
+    door = min(place.doors, key=lambda one: distance(one, place.tile), default=None)
+    return None if door is None or distance(door, place.tile) > 1 else door
 
 
 def _at_edge(tile: Tile, size: tuple[int, int], direction: tuple[int, int]) -> bool:
@@ -127,5 +161,6 @@ def _beyond(tile: Tile, side: int) -> Tile:
     return tile[0] + STEPS[side][0], tile[1] + STEPS[side][1]
 
 
-def _distance(one: Tile, other: Tile) -> int:
+def distance(one: Tile, other: Tile) -> int:
+    """Tiles between two tiles, along both axes."""
     return abs(one[0] - other[0]) + abs(one[1] - other[1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from services.trainer.env.game_session import GameSession
 from services.trainer.exploration.rollout import compress_state
+from services.trainer.other_ways.lost_episodes import LostMoment
 from services.trainer.restarts.leg_limits import LegLimits, LegProgress
 from services.trainer.state_archive.archive import PathQuality, is_better
 from services.trainer.state_archive.cell import TILES_PER_CELL, ArchiveCell
@@ -105,6 +106,10 @@ class CellCollector:
     def reached_goal(self, env: int) -> bool:
         """Whether the present episode of an environment has reached its goal: of the leg it began on, or the last."""
         return self._goals[env].reached or self._limits[env].passed_first
+
+    def lost(self, env: int) -> LostMoment | None:
+        """Set if the present episode of an environment has lost the way at the last look."""
+        return self._limits[env].lost
 
     def next_leg(self, env: int) -> int:
         """The number of the leg that the present episode of an environment is to pass next."""

@@ -1,6 +1,7 @@
 """The restarts of a run, epoch by epoch: from the order's archive to a plan, from what was found to a new pack."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
@@ -81,7 +82,8 @@ class EpochRestarts:
         self._score = self._score_of(order, model) if restarts.selection == "judges" else None
         stage = stage_of(order)
         if stage is not None:
-            return self._backward.plan(stage, restarts, self._archive.known, order.epoch, order.config.epoch_steps)
+            plan = self._backward.plan(stage, restarts, self._archive.known, order.epoch, order.config.epoch_steps)
+            return replace(plan, trail=self._trajectories.trail(stage.trajectory)) if _shows_ways_back(order) else plan
         seed = (order.config.seed, order.epoch)
         starts, paths = self._archive.draw(seed, restarts.share, restarts.selection, self._score)
         return RestartPlan(tuple(starts), paths, self._archive.known, tiles_per_cell=restarts.cell)
@@ -117,7 +119,7 @@ class EpochRestarts:
         if not imitated or stage is None:
             return ArchiveDemonstrations(imitated=imitated, backward=stage)
         own = self._passes(order, stage, passes) if stage.arrived else []
-        back = self._recoveries(order, stage) if order.config.imitation.recovery_share else None
+        back = self._recoveries(order, stage) if _shows_ways_back(order) else None
         return ArchiveDemonstrations(imitated=imitated, backward=stage, passes=own, recoveries=back)
 
     def _imitated(self, order: EpochStart, stage: BackwardStage | None) -> list[TrajectoryRef]:
@@ -136,6 +138,7 @@ class EpochRestarts:
         before = _learnt_before(order, stage)
         if before is None:
             return []
+        log.info("passes kept", epoch=order.epoch, ways_back=sum(one.back for one in passes), passes=len(passes))
         new = [self._store.save_passes(write_passes(passes), order.epoch, len(passes))] if passes else []
         return [*before.passes, *new][-PASSES_KEPT:]
 
@@ -160,6 +163,11 @@ class EpochRestarts:
         if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
             return None
         return score_by(model, order.reward_model.weights_digest, order.config.shaping.conservatism)
+
+
+def _shows_ways_back(order: EpochStart) -> bool:
+    """Whether the policy imitates ways back to the trajectory."""
+    return order.config.imitation.of_archive and order.config.imitation.recovery_share > 0
 
 
 def _learnt_before(order: EpochStart, stage: BackwardStage) -> ArchiveDemonstrations | None:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from services.trainer.domain.backward import longest_episode
 from services.trainer.env.game_session import GameSession
+from services.trainer.other_ways.lost_episodes import LostMoment
 from services.trainer.restarts.passed_legs import PassedLegs
 from services.trainer.restarts.trail import Trail
 from services.trainer.state_archive.cell import cell_of, coarse_tile, may_restart
@@ -44,6 +45,8 @@ class LegLimits:
         self._legs, self._first, self._legs_passed = legs, first, PassedLegs(legs, first or 0)
         self.passed = NO_PROGRESS
         """What the episode has passed so far."""
+        self.lost: LostMoment | None = None
+        """Set by a look at which the episode has died or lost the way."""
         self._goes_on = first is None or legs[first].mastered
         self._trail = Trail(legs, self.next_leg, begin)
         self._deaths = session.detectors.deaths
@@ -68,11 +71,12 @@ class LegLimits:
 
         On the same coarse tile, with the same money, enemies, counters and control, a look costs a comparison.
         """
+        self.lost = None
         if self.next_leg >= len(self._legs):
             return NO_PROGRESS
-        if session.steps_left == 1 and self._first is None and self._plays_on and self._lost_on != self.next_leg:
+        if session.steps_left == 1 and self._plays_on and self._lost_on != self.next_leg:
             self._lost_on = self.next_leg
-            self._turn_back(session)
+            self._lose_way(session)
         state, rupees = session.state, rupees_of(session.state)
         control, enemy_health = may_restart(state), enemy_health_of(state)
         seen = state.key, coarse_tile(state.x, state.y), rupees, enemy_health, session.counters.packed, control
@@ -82,7 +86,7 @@ class LegLimits:
         cell = cell_of(state, session.counters.values)
         if session.detectors.deaths > self._deaths and control:
             self._deaths = session.detectors.deaths
-            self._turn_back(session)
+            self._lose_way(session)
         points = self._trail.look(self.next_leg, (cell.group, cell.room, cell.column, cell.row), enemy_health)
         goals = self._legs_passed.enter(cell, rupees, control=control)
         if goals:
@@ -93,9 +97,12 @@ class LegLimits:
         self.passed = self.passed.plus(progress)
         return progress
 
-    def _turn_back(self, session: GameSession) -> None:
-        """Lead the episode from where it is now back to its leg, once it has died or lost the way."""
-        session.allow(longest_episode(self._trail.turn_back(self.next_leg, session.state.key)))
+    def _lose_way(self, session: GameSession) -> None:
+        """The episode has died or lost the way: from the true start it may find back from where it is now."""
+        leg, step = self._legs[self.next_leg], self._trail.step
+        self.lost = LostMoment(self.next_leg, step if leg.begin <= step < leg.end else leg.begin)
+        if self._first is None:
+            session.allow(longest_episode(self._trail.turn_back(self.next_leg, session.state.key)))
 
     @property
     def _plays_on(self) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.restarts.collector import Known, PathStart
 from services.trainer.state_archive.cell import TILES_PER_CELL
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg
@@ -22,3 +23,5 @@ class RestartPlan:
     tiles_per_cell: int = TILES_PER_CELL
     legs: tuple[TrajectoryLeg, ...] = ()
     """Of the curriculum's trajectory: an episode goes on while it reaches one goal of a mastered leg after another."""
+    trail: TrailMap | None = None
+    """Set if episodes that have lost the way are shown the way back to the curriculum's trajectory."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from services.trainer.other_ways.fights import WonFight
 from services.trainer.other_ways.leg_passes import LegPass
+from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectory import Trajectory, read_trajectory, write_trajectory
 from services.trainer.restarts.trajectory_player import (
@@ -43,6 +44,7 @@ class ArchiveTrajectories:
         self._rows: dict[Digest, TrajectoryRows] = {}
         self._outlines: dict[Digest, TrajectoryOutline] = {}
         self._fights: dict[Digest, list[WonFight]] = {}
+        self._trails: dict[Digest, TrailMap] = {}
 
     def save(self, archive: RunArchive, entries: Iterable[ArchiveEntry]) -> list[TrajectoryRef]:
         """Store the trajectories to these entries, each the best of its cell. One without actions shows nothing."""
@@ -80,6 +82,12 @@ class ArchiveTrajectories:
     def recoveries(self, reference: TrajectoryRef) -> list[LegPass]:
         """Ways back to the trajectory, from where the hero was led astray. Raises as `rows` does."""
         return self._started().recoveries(self._read(reference), reference.key, self.outline(reference).legs)
+
+    def trail(self, reference: TrajectoryRef) -> TrailMap:
+        """Where the trajectory goes. Raises as `rows` does."""
+        if reference.digest not in self._trails:
+            self._trails = {reference.digest: self._started().trail(self._read(reference), reference.key)}
+        return self._trails[reference.digest]
 
     def close(self) -> None:
         """End the emulator."""

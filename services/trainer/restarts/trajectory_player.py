@@ -18,7 +18,8 @@ from services.trainer.executor.outcome import GameView
 from services.trainer.other_ways.fights import FightMoment, WonFight, fights_of, wins_of
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.recoveries import recoveries_of, trail_places
-from services.trainer.other_ways.room_ways import RoomPlace, ways_of
+from services.trainer.other_ways.room_ways import RoomPlace
+from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import cell_of, may_restart
 from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enemy_health_of, rises, rupees_of
@@ -106,6 +107,17 @@ class TrajectoryPlayer:
 
         `legs` are those of its outline.
         """
+        trail = self.trail(trajectory, name)
+        places = trail_places(trail.places, trail.ways)
+        starts = self.starts(trajectory, name, {one.step: one.step for one in places})
+        return [
+            way
+            for one in places
+            for way in recoveries_of(self._session, one, leg_at(legs, one.step), trail.ways, starts[one.step].state)
+        ]
+
+    def trail(self, trajectory: Trajectory, name: str) -> TrailMap:
+        """Where the trajectory goes. Raises as `rows` does."""
         places: dict[int, RoomPlace] = {}
 
         def look(step: int) -> None:
@@ -113,14 +125,7 @@ class TrajectoryPlayer:
                 places[step] = RoomPlace.of(GameView(self._session.state, self._session.image))
 
         self._play(trajectory, name, look)
-        ways = ways_of(places.values())
-        trail = trail_places(places, ways)
-        starts = self.starts(trajectory, name, {one.step: one.step for one in trail})
-        return [
-            way
-            for one in trail
-            for way in recoveries_of(self._session, one, leg_at(legs, one.step), ways, starts[one.step].state)
-        ]
+        return TrailMap.of(places)
 
     def starts(self, trajectory: Trajectory, name: str, steps: Mapping[int, int]) -> dict[int, TrajectoryStart]:
         """The states in which episodes begin on the trajectory: for each point that of its step.

@@ -28,6 +28,7 @@ from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
 from services.trainer.other_ways.leg_passes import PassWatch
+from services.trainer.other_ways.lost_episodes import LostEpisodes
 from services.trainer.planning.assembly import acted_by_policy, is_assisted, takeover_for
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import PlanMaker
@@ -89,6 +90,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         self._dropped = 0
         self._collector: CellCollector | None = None
         self._passes: PassWatch | None = None
+        self._lost: LostEpisodes | None = None
         self._seen: NDArray[Any] = np.zeros(0)  # before the next step
         self._game: Game | None = None
         self._emulators: list[Emulator] = []
@@ -140,6 +142,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         numbers = {f"{self.runner}/{env}": session.episode.number for env, session in enumerate(games.sessions)}
         states, visits = ([], {}) if self._collector is None else self._collector.drain()
         passes = [] if self._passes is None else self._passes.drain()
+        passes += [] if self._lost is None else self._lost.drain()
         result = RolloutResult(self.runner, found, next_episodes=numbers, states=states, visits=visits, passes=passes)
         recorder = self._recorder
         if recorder is None:
@@ -155,6 +158,9 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         for emulator in self._emulators:
             emulator.close()
         self._emulators = []
+        if self._lost is not None:
+            self._lost.close()
+            self._lost = None
 
     def _build(self) -> ZeldaVectorEnv:
         """Build the games of the present plan, numbered and seeded for it."""
@@ -170,6 +176,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             games.set_starts([start or true_start(game) for start in starts])
         self._collector = self._new_collector()
         self._passes = self._new_pass_watch()
+        self._lost = self._lost_episodes(config, game)
         for env, session in enumerate(games.sessions):
             if self._emulators:
                 session.adopt(self._emulators.pop())
@@ -260,6 +267,15 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return None
         return PassWatch(self.num_envs, [longest_pass(leg) for leg in restarts.legs])
 
+    def _lost_episodes(self, config: EnvConfig, game: Game) -> LostEpisodes | None:
+        """What shows lost episodes of the plan the way back; its emulator serves all epochs."""
+        trail = None if self._plan.restarts is None else self._plan.restarts.trail
+        if self._lost is None and trail is not None:
+            self._lost = LostEpisodes(config, game)
+        if self._lost is not None:
+            self._lost.begin_epoch(trail)
+        return self._lost
+
     def _collect_states(self, sessions: Sequence[GameSession]) -> NDArray[np.float64]:
         """Collect what the archive wants; return the rewards (N,) for the goals that were reached."""
         rewards = np.zeros(self.num_envs)
@@ -267,6 +283,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             for env, session in enumerate(sessions):
                 if any(passed := self._collector.look(env, session)):
                     rewards[env] = sum(self._paid(passed).values())
+                if self._lost is not None and (lost := self._collector.lost(env)):
+                    self._lost.look(session, lost)
         return rewards
 
     def _watch_passes(self, actions: Any, began: NDArray[np.bool_]) -> None:

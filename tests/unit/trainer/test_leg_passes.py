@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 
 from bramble.solver.walkthrough import solve
 from services.trainer.imitation.demonstrations import Demonstrations, read_demonstrations
@@ -21,6 +22,7 @@ from services.trainer.other_ways.leg_passes import (
     unpack_passes,
     write_passes,
 )
+from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.restarts.epoch_restarts import PASSES_KEPT, EpochRestarts
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.trajectories import ArchiveTrajectories
@@ -57,6 +59,7 @@ LEARNING = CONFIG.run.model_copy(
 )
 LONGEST = [300] * 8
 TRAJECTORY = TrajectoryRef(entry=2, steps=60, key="models/t", digest=Digest("0" * 64))
+TWENTY = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
 ARRIVED = BackwardStage(trajectory=TRAJECTORY, left=[0, 0, 0], success=[1.0, 0.2, 0.6])
 
 
@@ -66,7 +69,12 @@ def one_pass(leg: int, steps: int, shown: float = 0.0) -> LegPass:
 
 def same(one: LegPass, other: LegPass) -> bool:
     equal = np.array_equal(one.observations, other.observations) and np.array_equal(one.actions, other.actions)
-    return equal and one.leg == other.leg
+    return equal and (one.leg, one.back) == (other.leg, other.back)
+
+
+def chances(rows: Demonstrations, *shown: float) -> dict[float, float]:
+    """The chance of the rows in which the policy sees each of these."""
+    return {one: float(rows.chances[rows.observations[:, 0] == one].sum()) for one in shown}
 
 
 def seen(*values: float) -> list[list[float]]:
@@ -120,14 +128,21 @@ def test_an_epoch_keeps_the_newest_passes_of_each_leg() -> None:
     kept = newest(many)
     assert [one.leg for one in kept] == [0] * PASSES_OF_A_LEG + [1] * PASSES_OF_A_LEG
     assert [len(one.actions) for one in kept[-2:]] == [38, 40]
+    both = newest([*many, *(replace(one, back=True) for one in many)])
+    assert Counter((one.leg, one.back) for one in both) == Counter(
+        {(leg, back): PASSES_OF_A_LEG for leg in (0, 1) for back in (False, True)}
+    )
 
 
 def test_passes_are_stored_as_bytes_that_depend_on_nothing_else() -> None:
-    passes = [one_pass(3, 5, 0.25), one_pass(7, 2)]
+    passes = [one_pass(3, 5, 0.25), replace(one_pass(7, 2), back=True)]
     data = write_passes(passes)
     assert data == write_passes(passes)
     for read in (read_passes(data, "models/p"), unpack_passes(pack_passes(passes))):
         assert all(same(one, other) for one, other in zip(read, passes, strict=True))
+    rows = {"legs": np.array([3]), "0.observations": np.zeros((2, 4), np.float32), "0.actions": np.arange(2)}
+    (earlier,) = read_passes(zlib.compress(save(rows)), "models/p")
+    assert (earlier.leg, earlier.back) == (3, False), "earlier versions kept own passes alone"
     assert pack_passes([]) == ""
     assert unpack_passes("") == []
 
@@ -244,25 +259,23 @@ def test_passes_belong_to_one_trajectory_that_is_mastered() -> None:
 def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     store = Store()
     kept = store.save_passes(write_passes([one_pass(0, 10, 1.0), one_pass(1, 4, 2.0), one_pass(1, 4, 3.0)]), 0, 3)
-    played = Played(TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0))
 
     def unread(one: object) -> bytes:
         raise AssertionError("the order names no segments")
 
-    rows = read_demonstrations(order(1, ARRIVED, [kept]), unread, played, lambda one: store.objects[one.key])
+    rows = read_demonstrations(order(1, ARRIVED, [kept]), unread, Played(TWENTY), lambda one: store.objects[one.key])
     assert rows is not None
-    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
+    chance = chances(rows, 0.0, 1.0, 2.0, 3.0)
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
     assert chance[1.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"
     assert chance[2.0] == chance[3.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
 
 
 def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
     fight = Fight((0, 1), 10, 15, 0)
     wins = [FightWin(0, one_pass(1, 4, shown)) for shown in (1.0, 2.0)]
     easy = FightWin(0, one_pass(0, 8, 3.0))
-    shown = Played(played, [WonFight(fight, wins), WonFight(Fight((0, 2), 18, 20, 0), [easy])])
+    shown = Played(TWENTY, [WonFight(fight, wins), WonFight(Fight((0, 2), 18, 20, 0), [easy])])
 
     def imitated(stage: BackwardStage) -> Demonstrations:
         rows = read_demonstrations(order(1, stage), lambda _: b"", shown, lambda _: b"")
@@ -273,16 +286,15 @@ def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
     assert len(before.actions) == 20, "until the curriculum has arrived, the demonstration alone"
     rows = imitated(ARRIVED)
     assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4, 3.0: 8}
-    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0, 3.0)}
+    chance = chances(rows, 0.0, 1.0, 2.0, 3.0)
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
     assert chance[1.0] == chance[2.0] == pytest.approx(0.5 * 0.8 / 0.9 / 2)
     assert chance[3.0] == pytest.approx(0.5 * 0.1 / 0.9), "failed by a tenth at least"
 
 
 def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> None:
-    played = TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0)
     wins = [FightWin(0, one_pass(1, 4, shown)) for shown in (1.0, 2.0)]
-    shown = Played(played, [WonFight(Fight((0, 1), 10, 15, 0), wins)])
+    shown = Played(TWENTY, [WonFight(Fight((0, 1), 10, 15, 0), wins)])
     striking = LEARNING.model_copy(update={"options": "strike/v1"})
     first = order(1, ARRIVED.model_copy(update={"left": [0, 50, 0]}), config=striking)
     rows = read_demonstrations(first, lambda _: b"", shown, lambda _: b"")
@@ -299,20 +311,37 @@ def leading_back(share: float) -> RunConfig:
 def test_ways_back_are_imitated_by_their_share_and_all_alike() -> None:
     store = Store()
     kept = store.save_passes(write_passes([one_pass(0, 3, 1.0), one_pass(2, 9, 2.0)]), 0, 2)
-    played = Played(TrajectoryRows(np.zeros((20, 4), np.float32), np.zeros(20, np.int64), 0.0))
     first = ARRIVED.model_copy(update={"left": [0, 50, 0]})
 
     def imitated(recoveries: PassesRef | None) -> Demonstrations:
         shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=first, recoveries=recoveries)
         pinned = order(1, first, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
-        rows = read_demonstrations(pinned, lambda _: b"", played, lambda one: store.objects[one.key])
+        rows = read_demonstrations(pinned, lambda _: b"", Played(TWENTY), lambda one: store.objects[one.key])
         assert rows is not None
         return rows
 
     assert len(imitated(None).actions) == 20, "an order without them"
     rows = imitated(kept)
-    chance = {shown: float(rows.chances[rows.observations[:, 0] == shown].sum()) for shown in (0.0, 1.0, 2.0)}
+    chance = chances(rows, 0.0, 1.0, 2.0)
     assert chance == {0.0: pytest.approx(0.6), 1.0: pytest.approx(0.2), 2.0: pytest.approx(0.2)}
+
+
+def test_ways_that_lost_episodes_were_shown_are_imitated_like_the_others() -> None:
+    store = Store()
+    own = [one_pass(0, 3, 1.0), replace(one_pass(1, 9, 2.0), back=True)]
+    kept = store.save_passes(write_passes(own), 0, 2)
+    found = store.save_passes(write_passes([one_pass(0, 3, 3.0)]), 1, 1)
+    shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=ARRIVED, passes=[kept], recoveries=found)
+    pinned = order(1, ARRIVED, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
+    rows = read_demonstrations(pinned, lambda _: b"", Played(TWENTY), lambda one: store.objects[one.key])
+    assert rows is not None
+    chance = chances(rows, 0.0, 1.0, 2.0, 3.0)
+    assert chance == {
+        0.0: pytest.approx(0.3),
+        1.0: pytest.approx(0.3),
+        2.0: pytest.approx(0.2),
+        3.0: pytest.approx(0.2),
+    }
 
 
 class WaysBack(ArchiveTrajectories):
@@ -351,3 +380,19 @@ def test_ways_back_are_looked_for_once_for_each_trajectory() -> None:
     assert without.demonstrations is not None
     assert without.demonstrations.recoveries is None
     assert trajectories.looks == 2
+
+
+def test_lost_episodes_are_shown_the_way_back_where_the_policy_imitates_it() -> None:
+    trail = TrailMap({}, {})
+
+    class Mapped(WaysBack):
+        def trail(self, reference: TrajectoryRef) -> TrailMap:
+            assert reference == TRAJECTORY
+            return trail
+
+    restarts = EpochRestarts(Store(), Mapped(Store()))
+    restarts._backward.plan = lambda *_: RestartPlan((None,), {}, {})  # type: ignore[method-assign]
+    for share, shown in ((0.4, trail), (0, None)):
+        planned = restarts.plan(order(0, ARRIVED, config=leading_back(share)), None)
+        assert planned is not None
+        assert planned.trail is shown

@@ -6,9 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.other_ways import recoveries
 from services.trainer.other_ways.leg_passes import LegPass
@@ -17,23 +15,15 @@ from services.trainer.other_ways.recoveries import (
     STRIDE,
     TRIES,
     RandomWalk,
-    ThroughTheDoor,
     TrailPlace,
     recoveries_of,
     trail_places,
 )
-from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, ways_of
-from services.trainer.restarts.trajectory import Trajectory
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, ThroughTheDoor, Ways, rooms_around, ways_of
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
-from services.trainer.state_archive.cell import may_restart
 from shared.contracts.run import RunConfig
-from shared.game.emulator.start import StartState, true_start
-from shared.game.observation.episode_memory import EpisodeMemory
-from tests.unit.trainer.archived_play import played_path
+from tests.unit.trainer.walked_path import GARDEN, WALK, Walked
 
-CONFIG = EnvConfig.of_run(RunConfig(world="garden", frame_skip=4, difficulty="harmless"))
-WALK = 400
-"""Steps of the walk-through that lead through several rooms."""
 YARD, LANE, HOUSE = (0, 0x10), (0, 0x11), (3, 0x01)
 VALE = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, difficulty="harmless", actions="actions/v1"))
 WALK_TO_BLOCK = 1_230
@@ -77,60 +67,9 @@ def test_the_shortest_way_leads_through_the_fewest_rooms() -> None:
     assert (0, 9) not in rooms_around(ways, a)
 
 
-class Walked:
-    """A walk of a world's walk-through: its places, and the state at some of them."""
-
-    def __init__(self, config: EnvConfig, steps: int) -> None:
-        self.actions = list(solve(config.world).actions[:steps])
-        self.session = GameSession(config)
-        self.session.begin(true_start(self.session.game), 1)
-        self.places: dict[int, RoomPlace] = {}
-        self.states: dict[int, StartState] = {}
-        for step, action in enumerate(self.actions):
-            if may_restart(self.session.state):
-                self.places[step] = RoomPlace.of(GameView(self.session.state, self.session.image))
-                if step % STRIDE == 0:
-                    self.states[step] = self._here()
-            self.session.step(action)
-        self.end = self._here()
-        self.ways = ways_of([one for _, one in sorted(self.places.items())])
-
-    def at(self, step: int) -> StartState:
-        """The state of the walk at this step."""
-        self.session.begin(true_start(self.session.game), 1)
-        for action in self.actions[:step]:
-            self.session.step(action)
-        return self._here()
-
-    def lead(self, walker: RandomWalk | ThroughTheDoor) -> set[tuple[int, int]]:
-        """The rooms that the hero is in until the walker ends."""
-        rooms = {self.session.state.key}
-        while (action := walker.next(GameView(self.session.state, self.session.image))) is not None:
-            self.session.step(action)
-            rooms.add(self.session.state.key)
-        return rooms
-
-    @property
-    def here(self) -> RoomPlace:
-        """Where the hero stands now."""
-        return RoomPlace.of(GameView(self.session.state, self.session.image))
-
-    def _here(self) -> StartState:
-        memory = EpisodeMemory.of(self.session.trace, self.session.counters).to_bytes()
-        return StartState("here", self.session.emulator.save(), memory)
-
-    def trajectory(self) -> Trajectory:
-        """The walk as a trajectory of an archive."""
-        session = self.session
-        session.begin(true_start(session.game), 1)
-        for action in self.actions:
-            session.step(action)
-        return played_path(session)
-
-
 @pytest.fixture(scope="module")
 def walked() -> Iterator[Walked]:
-    made = Walked(CONFIG, WALK)
+    made = Walked(GARDEN, WALK)
     yield made
     made.session.close()
 
@@ -209,7 +148,7 @@ def test_a_trajectory_has_many_ways_back_and_always_the_same(walked: Walked) -> 
     path = walked.trajectory()
 
     def ways() -> list[LegPass]:
-        player = TrajectoryPlayer(CONFIG)
+        player = TrajectoryPlayer(GARDEN)
         found = player.recoveries(path, "path", player.outline(path, "path").legs)
         player.close()
         return found

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from services.trainer.domain.backward import leg_at, longest_episode, smoothed_success, spread_points
 from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
+from services.trainer.other_ways.lost_episodes import LostMoment
 from services.trainer.restarts.backward import outcomes_by_leg
 from services.trainer.restarts.leg_limits import AFTER_GOAL, LegLimits
 from services.trainer.restarts.passed_legs import PassedLegs
@@ -237,6 +238,29 @@ def test_an_episode_that_has_lost_the_way_is_led_back_once() -> None:
     played.session.close()
 
 
+def test_an_episode_that_has_lost_the_way_says_where_it_should_be() -> None:
+    played = Played()
+    here = played.here.cell
+    trail = (TrailPoint(15, (here.group, here.room, here.column, here.row)),)
+    begun, leg = TrajectoryLeg(0, 10, played.here), TrajectoryLeg(10, 30, played.achieved)
+
+    def lost(begun_on: int | None, *legs: TrajectoryLeg) -> list[LostMoment]:
+        played.session.begin(true_start(played.session.game), 1)
+        limits = LegLimits(legs, begun_on, played.session)
+        found = []
+        for _ in range(2 * longest_episode(30)):
+            limits.look(played.session)
+            found += [limits.lost] if limits.lost else []
+            if played.session.step(0).truncated:
+                break
+        return found
+
+    assert lost(None, begun, leg) == [LostMoment(1, 10)], "at the beginning of the leg, once"
+    assert lost(None, leg._replace(trail=trail)) == [LostMoment(0, 15)], "or at the last point that it passed"
+    assert lost(0, begun, leg) == [LostMoment(1, 10)], "also if its time ends for good"
+    played.session.close()
+
+
 def test_a_trail_holds_the_coarse_tiles_on_the_way_to_a_goal() -> None:
     there = [TrajectoryMoment(step, ArchiveCell(0, 1, step // 8, 0, (step // 20,)), 0) for step in range(41)]
     first, second = with_trails(legs_of(there), there)
@@ -301,8 +325,10 @@ def test_after_a_death_an_episode_has_the_time_of_the_way_back() -> None:
     steps_to_control = 0
     while played.session.step(0).died or not played.session.state.control:
         limits.look(played.session)
+        assert limits.lost is None
         steps_to_control += 1
     limits.look(played.session)
+    assert limits.lost == LostMoment(1, 30)
     left = 1
     while not played.session.step(0).truncated:
         left += 1

@@ -1,0 +1,48 @@
+"""Leads the hero somewhere in a session, and notes what was seen and done."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.trainer.env.game_session import GameSession
+from services.trainer.executor.outcome import GameView
+from services.trainer.other_ways.leg_passes import LegPass
+
+
+class HeroWalker(Protocol):
+    """Leads the hero somewhere."""
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end."""
+        ...
+
+
+class WalkedWay(NamedTuple):
+    """What was seen and done until a walker ended."""
+
+    seen: list[NDArray[np.float32]]
+    actions: list[int]
+    observation: NDArray[np.float32]
+    """After the last action."""
+
+    def as_pass(self, leg: int, *, back: bool = False) -> LegPass:
+        """The way as rows to imitate, on this leg."""
+        return LegPass(leg, np.stack(self.seen), np.array(self.actions, np.int64), back)
+
+
+def walk(session: GameSession, walker: HeroWalker, observation: NDArray[np.float32]) -> WalkedWay | None:
+    """Let the walker lead from where this was observed until it ends; None if the episode ends before."""
+    seen: list[NDArray[np.float32]] = []
+    actions: list[int] = []
+    observation = observation.copy()
+    while True:
+        action = walker.next(GameView(session.state, session.image))
+        if action is None:
+            return WalkedWay(seen, actions, observation)
+        seen.append(observation)
+        actions.append(action)
+        result = session.step(action)
+        observation = result.observation.copy()
+        if result.report is not None:
+            return None

@@ -1,0 +1,35 @@
+"""Where a trajectory goes, step by step, and the ways between its rooms."""
+
+from bisect import bisect_right
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import NamedTuple, Self
+
+from services.trainer.other_ways.room_ways import RoomPlace, Ways, ways_of
+
+
+class Stop(NamedTuple):
+    """A place of a trajectory, and the place where the hero came into its room."""
+
+    place: RoomPlace
+    entry: RoomPlace
+
+
+class TrailMap(NamedTuple):
+    """A trajectory on the map."""
+
+    places: Mapping[int, RoomPlace]
+    """Those where the hero has control, by step and in their order."""
+    ways: Ways
+
+    @classmethod
+    def of(cls, places: Mapping[int, RoomPlace]) -> Self:
+        """The map of a trajectory with these places."""
+        return cls(places, ways_of(places.values()))
+
+    def at(self, step: int) -> Stop:
+        """Where the hero last had control up to this step, or else where he first has it."""
+        steps = [*self.places]
+        until = [self.places[one] for one in steps[: max(1, bisect_right(steps, step))]]
+        *_, entry = takewhile(lambda place: place.room == until[-1].room, reversed(until))
+        return Stop(until[-1], entry)
