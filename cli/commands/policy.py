@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import overwrite_line, print_json, print_line, print_status
-from cli.errors import FAILED, CliError
+from cli.errors import FAILED, USAGE, CliError
 from cli.judging.judges_file import read_judges
 from cli.judging.progress import JudgingProgress
 from cli.output_paths import require_writable_file
 from cli.run_arguments import parse_run_id
-from cli.runs.options import Name
+from cli.runs.options import Name, run_names
 from cli.stored_runs import read_store
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
@@ -31,6 +31,14 @@ app = typer.Typer(help="Watch a trained policy play, or export it.", no_args_is_
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="policy after this epoch; default: the newest")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Best = Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")]
+RunOrFile = Annotated[
+    str,
+    typer.Argument(
+        help="name of the run, or a file that `zelda policy export` wrote",
+        metavar="RUN|FILE",
+        autocompletion=run_names,
+    ),
+]
 Rom = Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")]
 START_STATE = "ZELDA_DRIVER__START_STATE"
 
@@ -58,7 +66,7 @@ def export(
 
 @app.command()
 def play(
-    name: Name,
+    source: RunOrFile,
     epoch: Epoch = None,
     video: Annotated[Path | None, typer.Option(help="write the play as an MP4 file")] = None,
     window: Annotated[
@@ -80,11 +88,11 @@ def play(
     """
     from cli.policy.play import PlayedEpisode
 
-    run = parse_run_id(name)
     if video is not None:
         require_writable_file(video)
     file = read_judges(judges, rules=rules) if judges is not None or rules else None
-    policy, config, options = _player(run, epoch, steps, best, seed, window, rom)
+    policy, config, options = _player(source, epoch, steps, best, seed, window, rom)
+    run = RunId(policy.about["run"])
     playing = PlayedEpisode(policy, config, options)
     comments = [] if file is None else _comments(playing, file, run, policy.about["epoch"])
     if video is not None:
@@ -105,7 +113,7 @@ def play(
 
 @app.command()
 def evaluate(
-    name: Name,
+    source: RunOrFile,
     epoch: Epoch = None,
     episodes: Annotated[int, typer.Option(min=1, max=100_000, help="number of episodes")] = 100,
     steps: Annotated[int, typer.Option(min=1, max=1_000_000, help="maximum number of steps of each episode")] = 10_000,
@@ -117,8 +125,8 @@ def evaluate(
     """Play many episodes with the policy from the true start, on all cores, and print how they end."""
     from cli.policy.evaluate import played, summary
 
-    run = parse_run_id(name)
-    policy, config, options = _player(run, epoch, steps, best, seed, False, rom)
+    policy, config, options = _player(source, epoch, steps, best, seed, False, rom)
+    run = RunId(policy.about["run"])
     reports = []
     for report in played(policy, config, options, episodes):
         reports.append(report)
@@ -138,18 +146,30 @@ def evaluate(
 
 
 def _player(
-    run: RunId, epoch: int | None, steps: int, best: bool, seed: int, window: bool, rom: Path | None
+    source: str, epoch: int | None, steps: int, best: bool, seed: int, window: bool, rom: Path | None
 ) -> tuple["Policy", RunConfig, "PlayOptions"]:
-    """The policy of a run, the run's configuration, and how to play."""
+    """The policy of a run or file, the run's configuration, and how to play."""
     from cli.policy.play import PlayOptions
-    from cli.policy.stored_policy import read_policy
     from cli.stack.user_settings import find_rom, require_rom
 
     image = find_rom(os.environ, rom)
-    policy, config = read_store(lambda store: read_policy(store, run, epoch), run)
+    policy, config = _read(source, epoch)
     require_rom(config.game, image)
     start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
     return policy, config, PlayOptions(steps, best, seed, window, image, start)
+
+
+def _read(source: str, epoch: int | None) -> tuple["Policy", RunConfig]:
+    """The policy of a run or file, and the run's configuration."""
+    from cli.policy.exported_policy import SUFFIX, read_exported
+    from cli.policy.stored_policy import read_policy
+
+    if source.endswith(SUFFIX):
+        if epoch is not None:
+            raise CliError(USAGE, f"--epoch {epoch}: a file holds the policy of one epoch; leave it out.")
+        return read_exported(Path(source))
+    run = parse_run_id(source)
+    return read_store(lambda store: read_policy(store, run, epoch), run)
 
 
 def _comments(playing: "PlayedEpisode", file: "JudgesFile", run: RunId, epoch: int) -> list["Comment"]:

@@ -25,6 +25,12 @@ class GatedUnit:
         names = ("weight_ih_l0", "bias_ih_l0", "weight_hh_l0", "bias_hh_l0")
         return cls(*(tensors[f"pi.gru.{name}"] for name in names))
 
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, Floats]) -> Self:
+        """The unit of a policy file; the inverse of `arrays`."""
+        names = ("input_weight", "input_bias", "memory_weight", "memory_bias")
+        return cls(*(arrays[f"gru_{name}"] for name in names))
+
     @property
     def size(self) -> int:
         """Values of the memory, M."""

@@ -40,6 +40,7 @@ async def read_policy(store: Store, run: RunId, epoch: int | None) -> tuple[Poli
         "actions_layout": config.actions,
         "options": config.options,
         "memory": config.memory,
+        "config": config.model_dump(mode="json"),
     }
     return policy_from(_tensors(raw), about), config
 

@@ -161,13 +161,14 @@ def _other_ways(order: EpochStart, trajectories: PlayedTrajectories, own: Sequen
 def _recoveries(
     order: EpochStart, read: Callable[[PassesRef], bytes], shown: Sequence[LegPass]
 ) -> Demonstrations | None:
-    """Ways back to the trajectory, each as often as any other: long ones are no better.
+    """Ways back to the trajectory: those found before the first epoch, and equally often those `shown` to the lost.
 
-    They were found before the first epoch, or `shown` to lost episodes.
+    Of each kind, each as often as any other: long ones are no better.
     """
     found = None if order.demonstrations is None else order.demonstrations.recoveries
-    ways = [*([] if found is None else read_passes(read(found), found.key)), *shown]
-    return _rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways])
+    kinds = [[] if found is None else read_passes(read(found), found.key), shown]
+    rows = [_rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways]) for ways in kinds]
+    return Demonstrations.joined([part for part in rows if part is not None])
 
 
 def _by_leg(passes: Sequence[LegPass], failed: Sequence[float]) -> list[_Weighted]:

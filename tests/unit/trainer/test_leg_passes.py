@@ -326,22 +326,17 @@ def test_ways_back_are_imitated_by_their_share_and_all_alike() -> None:
     assert chance == {0.0: pytest.approx(0.6), 1.0: pytest.approx(0.2), 2.0: pytest.approx(0.2)}
 
 
-def test_ways_that_lost_episodes_were_shown_are_imitated_like_the_others() -> None:
+def test_ways_that_lost_episodes_were_shown_are_half_of_the_ways_back() -> None:
     store = Store()
     own = [one_pass(0, 3, 1.0), replace(one_pass(1, 9, 2.0), back=True)]
     kept = store.save_passes(write_passes(own), 0, 2)
-    found = store.save_passes(write_passes([one_pass(0, 3, 3.0)]), 1, 1)
+    found = store.save_passes(write_passes([one_pass(0, 3, 3.0), one_pass(2, 9, 4.0)]), 1, 2)
     shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=ARRIVED, passes=[kept], recoveries=found)
     pinned = order(1, ARRIVED, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
     rows = read_demonstrations(pinned, lambda _: b"", Played(TWENTY), lambda one: store.objects[one.key])
     assert rows is not None
-    chance = chances(rows, 0.0, 1.0, 2.0, 3.0)
-    assert chance == {
-        0.0: pytest.approx(0.3),
-        1.0: pytest.approx(0.3),
-        2.0: pytest.approx(0.2),
-        3.0: pytest.approx(0.2),
-    }
+    chance = chances(rows, 0.0, 1.0, 2.0, 3.0, 4.0)
+    assert chance == pytest.approx({0.0: 0.3, 1.0: 0.3, 2.0: 0.2, 3.0: 0.1, 4.0: 0.1})
 
 
 class WaysBack(ArchiveTrajectories):
