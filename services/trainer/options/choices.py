@@ -31,7 +31,7 @@ class MacroChoice:
         return None if macro is None else Executor(macro, view)
 
 
-def leave_room(direction: int, view: GameView) -> Macro | None:
+def leave_room(direction: int, view: GameView) -> MoveTo | None:
     """Leave the room on one side, at the reachable tile of that edge nearest to the hero."""
     columns, rows = _size(view)
     dx, dy = STEPS[direction]

@@ -1,7 +1,7 @@
 """The ways between the rooms of a trajectory, and a walker that takes them."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -9,6 +9,7 @@ from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import MoveTo, Tile
 from services.trainer.executor.navigation_grid import warp_tiles
 from services.trainer.executor.outcome import STEPS, GameView
+from services.trainer.options.choices import leave_room
 from shared.game.decoding.state import RoomKey
 
 MAX_WALKS: Final = 24  # of one way: one for each room, and again after each hit
@@ -69,11 +70,15 @@ def rooms_around(ways: Ways, here: RoomKey) -> dict[RoomKey, list[RoomKey]]:
 
 
 class RoomWalker:
-    """Walks to a tile of a room, through other rooms if need be. It ends when it arrives, or knows no way on."""
+    """Walks to a tile of a room, through other rooms if need be. It ends when it arrives, or knows no way on.
+
+    From a room that no known way leads out of it tries the exits in turn: doors, the nearest first, then the sides.
+    """
 
     def __init__(self, ways: Ways, room: RoomKey, tile: Tile) -> None:
         self._ways, self._room, self._tile = ways, room, tile
         self._walk: Executor | None = None
+        self._exits: dict[RoomKey, Iterator[MoveTo]] = {}
         self._left = MAX_WALKS
         self.arrived = False
 
@@ -81,24 +86,29 @@ class RoomWalker:
         """The next action; None at the end, see `arrived`."""
         while self._left:
             if self._walk is None:
-                tile = self._target(view.state.key)
-                if tile is None:
+                macro = self._macro(view)
+                if macro is None:
                     return None
-                self._walk, self._left = Executor(MoveTo(tile), view, MAX_STEPS), self._left - 1
+                self._walk, self._left = Executor(macro, view, MAX_STEPS), self._left - 1
             action = self._walk.next(view)
             if action is not None:
                 return action
             outcome, self._walk = self._walk.outcome, None
             self.arrived = outcome == "done" and view.state.key == self._room and view.standing == self._tile
-            if self.arrived or outcome in ("stuck", "timeout", "unknown"):
+            failed = outcome in ("stuck", "timeout", "unknown") and view.state.key not in self._exits
+            if self.arrived or failed:
                 return None
         return None
 
-    def _target(self, here: RoomKey) -> Tile | None:
+    def _macro(self, view: GameView) -> MoveTo | None:
+        """The next walk; None if there is no way on."""
+        here = view.state.key
         if here == self._room:
-            return self._tile
+            return MoveTo(self._tile)
         way = rooms_around(self._ways, here).get(self._room)
-        return None if way is None else self._ways[here][way[0]]
+        if way is not None:
+            return MoveTo(self._ways[here][way[0]])
+        return next(self._exits.setdefault(here, _exits(view)), None)
 
 
 class ThroughTheDoor:
@@ -133,6 +143,14 @@ def way_back(
     if here.room == place.room and (failed or here.layout != place.layout):
         return ThroughTheDoor(ways, entry)
     return RoomWalker(ways, place.room, place.tile)
+
+
+def _exits(view: GameView) -> Iterator[MoveTo]:
+    """The exits of a room, each to be tried once."""
+    doors = warp_tiles(view.tiles, view.state.outdoors)
+    yield from map(MoveTo, sorted(doors, key=lambda door: (distance(door, view.standing), door)))
+    sides = (leave_room(side, view) for side in range(len(STEPS)))
+    yield from (macro for macro in sides if macro is not None)
 
 
 def _side_between(here: RoomPlace, there: RoomPlace) -> int | None:

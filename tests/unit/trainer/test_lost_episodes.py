@@ -79,9 +79,9 @@ def test_each_leg_is_tried_a_few_times_in_an_epoch(walked: Walked, lost: LostEpi
     assert lost.drain() == [], "no trajectory, no way"
 
 
-def test_no_way_is_shown_where_none_is_known(walked: Walked, lost: LostEpisodes) -> None:
-    lost.begin_epoch(TrailMap(walked.places, {}))
-    lost.look(walked.session, LostMoment(0, min(walked.places)))
+def test_no_way_is_shown_to_a_place_that_none_leads_to(walked: Walked, lost: LostEpisodes) -> None:
+    lost.begin_epoch(TrailMap.of({0: walked.here._replace(room=(0, 0xFE))}))
+    lost.look(walked.session, LostMoment(0, 0))
     assert lost.drain() == []
 
 

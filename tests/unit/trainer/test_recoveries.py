@@ -96,10 +96,23 @@ def test_the_walker_crosses_rooms_to_a_tile(walked: Walked) -> None:
     assert (session.state.key, GameView(session.state, session.image).standing) == (first.room, first.tile)
 
 
-def test_the_walker_gives_up_where_no_way_is_known(walked: Walked) -> None:
+def test_the_walker_leaves_a_room_that_is_not_on_the_map_by_its_exits(walked: Walked) -> None:
+    session, first = walked.session, walked.places[min(walked.places)]
+    session.begin(walked.end, 1)
+    here = session.state.key
+    unknown = {room: {to: tile for to, tile in found.items() if to != here} for room, found in walked.ways.items()}
+    del unknown[here]
+    walker = RoomWalker(unknown, first.room, first.tile)
+    assert here not in rooms_around(unknown, first.room)
+    walked.lead(walker)
+    assert walker.arrived
+    assert (session.state.key, walked.here.tile) == (first.room, first.tile)
+
+
+def test_the_walker_gives_up_where_no_exit_leads_on(walked: Walked) -> None:
     walked.session.begin(walked.end, 1)
     walker = RoomWalker({}, (0, 0xFE), (1, 1))
-    assert walker.next(GameView(walked.session.state, walked.session.image)) is None
+    walked.lead(walker)
     assert not walker.arrived
 
 
