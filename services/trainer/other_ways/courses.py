@@ -26,6 +26,10 @@ class WalkedWay(NamedTuple):
     observation: NDArray[np.float32]
     """After the last action."""
 
+    def then(self, other: "WalkedWay") -> "WalkedWay":
+        """This way and the one after it."""
+        return WalkedWay([*self.seen, *other.seen], [*self.actions, *other.actions], other.observation)
+
     def as_pass(self, leg: int, *, back: bool = False) -> LegPass:
         """The way as rows to imitate, on this leg."""
         return LegPass(leg, np.stack(self.seen), np.array(self.actions, np.int64), back)

@@ -7,12 +7,15 @@ episode is not touched: the executor leads the hero back in a game beside it, wh
 from collections import Counter
 from typing import Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
-from services.trainer.other_ways.courses import walk
+from services.trainer.other_ways.courses import WalkedWay, walk
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.room_ways import RoomPlace, way_back
+from services.trainer.other_ways.room_ways import RoomPlace, ToTheMap, way_back
 from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.state_archive.cell import lasting, may_restart
 from shared.game.emulator.start import StartState
@@ -25,10 +28,11 @@ NEAR: Final = 2  # tiles to the place: an episode that stands there knows the wa
 
 
 class LostMoment(NamedTuple):
-    """An episode has lost the way: on this leg, and where the trajectory is at this step."""
+    """An episode has lost the way on this leg: between these steps of the trajectory, in which nothing is gained."""
 
     leg: int
-    step: int
+    begin: int
+    end: int
 
 
 class LostEpisodes:
@@ -53,14 +57,24 @@ class LostEpisodes:
         memory = EpisodeMemory.of(episode.trace, episode.counters).to_bytes()
         here = StartState("lost", episode.emulator.save(), memory, length=MAX_STEPS, ends_with_death=True)
         observation = self._session.begin(here, episode.episode.seed)
-        before = lasting(self._session.counters.values)
-        stop = self._trail.at(lost.step)
-        stands = RoomPlace.of(GameView(self._session.state, self._session.image))
-        walker = way_back(stands, stop.place, stop.entry, self._trail.ways, near=NEAR)
-        course = walk(self._session, walker, observation)
-        changed = lasting(self._session.counters.values) != before
-        if course is not None and course.actions and walker.arrived and not changed:
-            self._found.append(course.as_pass(lost.leg, back=True))
+        way = self._way_back(self._trail, lost, observation)
+        if way is not None:
+            self._found.append(way.as_pass(lost.leg, back=True))
+
+    def _way_back(self, trail: TrailMap, lost: LostMoment, observation: NDArray[np.float32]) -> WalkedWay | None:
+        """Lead the hero back, first to a room that the trajectory enters; None if he does not arrive."""
+        session = self._session
+        before = lasting(session.counters.values)
+        entered = walk(session, ToTheMap(trail.ways), observation)
+        if entered is None:
+            return None
+        stop = trail.ahead(session.state.key, lost.begin, lost.end)
+        stands = RoomPlace.of(GameView(session.state, session.image))
+        walker = way_back(stands, stop.place, stop.entry, trail.ways, near=NEAR)
+        back = walk(session, walker, entered.observation)
+        if back is None or not back.actions or not walker.arrived or lasting(session.counters.values) != before:
+            return None
+        return entered.then(back)
 
     def drain(self) -> list[LegPass]:
         """The ways back that were found since the last call."""

@@ -72,43 +72,67 @@ def rooms_around(ways: Ways, here: RoomKey) -> dict[RoomKey, list[RoomKey]]:
 class RoomWalker:
     """Walks to a tile of a room, through other rooms if need be. It ends when it arrives, or knows no way on.
 
-    From a room that no known way leads out of it tries the exits in turn: doors, the nearest first, then the sides.
+    Rooms that are not on the map it leaves by their exits.
     """
 
     def __init__(self, ways: Ways, room: RoomKey, tile: Tile) -> None:
         self._ways, self._room, self._tile = ways, room, tile
+        self._to_map = ToTheMap({room: {}, **ways})
         self._walk: Executor | None = None
-        self._exits: dict[RoomKey, Iterator[MoveTo]] = {}
         self._left = MAX_WALKS
         self.arrived = False
 
     def next(self, view: GameView) -> int | None:
         """The next action; None at the end, see `arrived`."""
+        if self._walk is None and (action := self._to_map.next(view)) is not None:
+            return action
         while self._left:
             if self._walk is None:
-                macro = self._macro(view)
-                if macro is None:
+                tile = self._target(view.state.key)
+                if tile is None:
                     return None
-                self._walk, self._left = Executor(macro, view, MAX_STEPS), self._left - 1
+                self._walk, self._left = Executor(MoveTo(tile), view, MAX_STEPS), self._left - 1
             action = self._walk.next(view)
             if action is not None:
                 return action
             outcome, self._walk = self._walk.outcome, None
             self.arrived = outcome == "done" and view.state.key == self._room and view.standing == self._tile
-            failed = outcome in ("stuck", "timeout", "unknown") and view.state.key not in self._exits
-            if self.arrived or failed:
+            if self.arrived or outcome in ("stuck", "timeout", "unknown"):
                 return None
         return None
 
-    def _macro(self, view: GameView) -> MoveTo | None:
-        """The next walk; None if there is no way on."""
-        here = view.state.key
+    def _target(self, here: RoomKey) -> Tile | None:
         if here == self._room:
-            return MoveTo(self._tile)
+            return self._tile
         way = rooms_around(self._ways, here).get(self._room)
-        if way is not None:
-            return MoveTo(self._ways[here][way[0]])
-        return next(self._exits.setdefault(here, _exits(view)), None)
+        return None if way is None else self._ways[here][way[0]]
+
+
+class ToTheMap:
+    """Leaves rooms that are not on the map: by their exits in turn, first doors, the nearest first, then the sides.
+
+    It ends in a room of the map, or when no exit is left.
+    """
+
+    def __init__(self, ways: Ways) -> None:
+        self._ways = ways
+        self._exits: dict[RoomKey, Iterator[MoveTo]] = {}
+        self._walk: Executor | None = None
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None at the end."""
+        while self._walk is not None or view.state.key not in self._ways:
+            if self._walk is None:
+                here = view.state.key
+                macro = next(self._exits.setdefault(here, _exits(view)), None)
+                if macro is None:
+                    return None
+                self._walk = Executor(macro, view, MAX_STEPS)
+            action = self._walk.next(view)
+            if action is not None:
+                return action
+            self._walk = None
+        return None
 
 
 class ThroughTheDoor:

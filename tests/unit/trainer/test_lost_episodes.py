@@ -44,7 +44,7 @@ def test_the_way_back_leads_to_where_the_episode_should_be(walked: Walked, lost:
     session, first = walked.session, walked.places[min(walked.places)]
     here = RoomPlace.of(GameView(session.state, session.image))
     assert here.room != first.room
-    lost.look(session, LostMoment(2, min(walked.places)))
+    lost.look(session, LostMoment(2, min(walked.places), 1))
     assert (RoomPlace.of(GameView(session.state, session.image)), session.episode.steps) == (here, 0)
     (found,) = lost.drain()
     assert (found.leg, found.back) == (2, True)
@@ -56,7 +56,7 @@ def test_the_way_back_leads_to_where_the_episode_should_be(walked: Walked, lost:
 
 def test_who_has_failed_at_the_place_goes_out_and_comes_in_again(walked: Walked, lost: LostEpisodes) -> None:
     here = walked.here
-    lost.look(walked.session, LostMoment(2, max(walked.places)))
+    lost.look(walked.session, LostMoment(2, max(walked.places), WALK))
     (found,) = lost.drain()
     rooms = set()
     for action in found.actions:
@@ -68,20 +68,20 @@ def test_who_has_failed_at_the_place_goes_out_and_comes_in_again(walked: Walked,
 
 def test_each_leg_is_tried_a_few_times_in_an_epoch(walked: Walked, lost: LostEpisodes) -> None:
     for leg in (1, 1, 2, 1, 1):
-        lost.look(walked.session, LostMoment(leg, min(walked.places)))
+        lost.look(walked.session, LostMoment(leg, min(walked.places), 1))
     assert [one.leg for one in lost.drain()] == [1] * TRIES_OF_A_LEG + [2]
     trail = TrailMap.of(walked.places)
     lost.begin_epoch(trail)
-    lost.look(walked.session, LostMoment(1, min(walked.places)))
+    lost.look(walked.session, LostMoment(1, min(walked.places), 1))
     assert len(lost.drain()) == 1
     lost.begin_epoch(None)
-    lost.look(walked.session, LostMoment(1, min(walked.places)))
+    lost.look(walked.session, LostMoment(1, min(walked.places), 1))
     assert lost.drain() == [], "no trajectory, no way"
 
 
 def test_no_way_is_shown_to_a_place_that_none_leads_to(walked: Walked, lost: LostEpisodes) -> None:
     lost.begin_epoch(TrailMap.of({0: walked.here._replace(room=(0, 0xFE))}))
-    lost.look(walked.session, LostMoment(0, 0))
+    lost.look(walked.session, LostMoment(0, 0, 1))
     assert lost.drain() == []
 
 
@@ -98,6 +98,25 @@ def test_the_map_knows_each_stay_and_where_it_began(walked: Walked) -> None:
         assert trail.at(step + 1).entry == trail.places[step]
     assert trail.at(-5).place == trail.places[steps[0]]
     assert trail.at(10_000).place == trail.places[steps[-1]]
+
+
+def test_who_is_ahead_on_the_trail_is_not_led_back_to_its_beginning() -> None:
+    a, b, c, d = ((0, room) for room in range(4))
+    rooms = [a, a, b, b, c, b, d]
+    trail = TrailMap(
+        {step: RoomPlace(room, (step, 0), (10, 8), frozenset()) for step, room in enumerate(rooms)},
+        {a: {b: (10, 3)}, b: {a: (-1, 3), c: (5, 8), d: (10, 4)}, c: {b: (5, -1)}, d: {b: (-1, 4)}},
+    )
+
+    def goes_on_at(here: tuple[int, int], begin: int, end: int) -> int:
+        return trail.ahead(here, begin, end).place.tile[0]
+
+    assert goes_on_at(a, 0, 5) == 0, "where he should be, with all that is to be done there"
+    assert goes_on_at(b, 0, 5) == 3, "in a later room, at its end"
+    assert goes_on_at(d, 0, 5) == 3, "else in the nearest room"
+    assert goes_on_at(d, 0, 2) == 1
+    assert goes_on_at(c, 2, 7) == 4, "each room counts"
+    assert goes_on_at((0, 9), 2, 7) == 2, "from a room without a way: where he should be"
 
 
 def test_an_epoch_returns_the_ways_that_its_lost_episodes_were_shown(walked: Walked) -> None:

@@ -255,9 +255,9 @@ def test_an_episode_that_has_lost_the_way_says_where_it_should_be() -> None:
                 break
         return found
 
-    assert lost(None, begun, leg) == [LostMoment(1, 10)], "at the beginning of the leg, once"
-    assert lost(None, leg._replace(trail=trail)) == [LostMoment(0, 15)], "or at the last point that it passed"
-    assert lost(0, begun, leg) == [LostMoment(1, 10)], "also if its time ends for good"
+    assert lost(None, begun, leg) == [LostMoment(1, 10, 30)], "at the beginning of the leg, once"
+    assert lost(None, leg._replace(trail=trail)) == [LostMoment(0, 15, 30)], "or at the last point that it passed"
+    assert lost(0, begun, leg) == [LostMoment(1, 10, 30)], "also if its time ends for good"
     played.session.close()
 
 
@@ -328,7 +328,7 @@ def test_after_a_death_an_episode_has_the_time_of_the_way_back() -> None:
         assert limits.lost is None
         steps_to_control += 1
     limits.look(played.session)
-    assert limits.lost == LostMoment(1, 30)
+    assert limits.lost == LostMoment(1, 30, 40)
     left = 1
     while not played.session.step(0).truncated:
         left += 1
