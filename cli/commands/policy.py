@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,7 +69,10 @@ def export(
 def play(
     source: RunOrFile,
     epoch: Epoch = None,
-    video: Annotated[Path | None, typer.Option(help="write the play as an MP4 file")] = None,
+    video: Annotated[Path | None, typer.Option(help="write the play as an MP4 file, or as FILE.gif")] = None,
+    speed: Annotated[
+        int, typer.Option(min=1, max=1_000, metavar="N", help="show each N-th step alone in the video: N times as fast")
+    ] = 1,
     window: Annotated[
         bool, typer.Option("--window", help="show the play in a window, at the speed of the game")
     ] = False,
@@ -96,7 +100,7 @@ def play(
     playing = PlayedEpisode(policy, config, options)
     comments = [] if file is None else _comments(playing, file, run, policy.about["epoch"])
     if video is not None:
-        _write_video(playing, video, config.frame_skip, comments)
+        _write_video(playing, video, config.frame_skip, comments, speed)
     elif file is None:
         deque(playing, maxlen=0)
     assert playing.report is not None  # the play above ends with it
@@ -187,14 +191,21 @@ def _comments(playing: "PlayedEpisode", file: "JudgesFile", run: RunId, epoch: i
         overwrite_line("")  # the next output starts on an empty line
 
 
-def _write_video(playing: "PlayedEpisode", video: Path, frame_skip: int, comments: Sequence["Comment"]) -> None:
+def _write_video(
+    playing: "PlayedEpisode", video: Path, frame_skip: int, comments: Sequence["Comment"], speed: int
+) -> None:
     """The play as a video, each picture with the comment on its segment."""
-    from services.exporter.adapters.video import encode_mp4
+    from services.exporter.adapters.animation import encode_gif
+    from services.exporter.adapters.video import encode_mp4, step_ms
 
     notes = [comment.text for comment in comments for _ in range(comment.steps)]
     if comments and playing.report is not None:  # the last steps, where they are too few to be judged
         notes += notes[-1:] * (playing.report.steps - len(notes))
-    video.write_bytes(encode_mp4(playing, frame_skip=frame_skip, notes=notes))
+    pictures = islice(playing, 0, None, speed)
+    if video.suffix == ".gif":
+        video.write_bytes(encode_gif(pictures, picture_ms=step_ms(frame_skip), notes=notes[::speed]))
+    else:
+        video.write_bytes(encode_mp4(pictures, frame_skip=frame_skip, notes=notes[::speed]))
 
 
 def _result(report: "EpisodeReport", run: RunId, epoch: int, video: Path | None) -> dict[str, Any]:

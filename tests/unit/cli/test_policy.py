@@ -16,6 +16,7 @@ import av
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from cli import errors
 from cli.policy.evaluate import played, summary
@@ -177,6 +178,15 @@ def test_a_play_becomes_a_video(store: Path, tmp_path: Path) -> None:
     assert done.returncode == errors.OK, done.stderr
     assert done.stdout.startswith(f"{RUN}, policy after epoch 0: 10 steps, 1 rooms, 0 of ")
     assert (tmp_path / "play.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+def test_a_play_becomes_a_faster_picture_for_pages(store: Path, tmp_path: Path) -> None:
+    words = ("policy", "play", RUN, "--steps", "12", "--video", "play.gif", "--speed", "5")
+    done = zelda(*words, cwd=tmp_path, ZELDA_STORE__URL=f"file://{store}")
+    assert done.returncode == errors.OK, done.stderr
+    assert ": 12 steps, " in done.stdout
+    with Image.open(tmp_path / "play.gif") as shown:
+        assert (shown.format, shown.n_frames) == ("GIF", 3)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
