@@ -19,7 +19,7 @@ MAX_PICTURES: Final = 2_000  # they are all in memory: 100 kB each
 def encode_gif(
     pictures: Iterable[NDArray[np.uint8]], *, picture_ms: int, scale: int = 2, notes: Sequence[str] = ()
 ) -> bytes:
-    """Return a GIF that repeats for ever. `pictures` are uint8 arrays of shape (144, 160, 3), RGB, at least one.
+    """Return a GIF that repeats without end. `pictures` are uint8 arrays of shape (144, 160, 3), RGB, at least one.
 
     `notes` has a text for every picture, shown below it, or is empty. Permanent for more than MAX_PICTURES.
     """
