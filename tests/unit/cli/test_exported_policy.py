@@ -22,6 +22,7 @@ from shared.game.observation.versions import FEATURES
 from tests.unit.cli.test_commands import zelda
 from tests.unit.cli.test_ended_system import ARCHIVE, RUN
 
+POLICIES = Path(__file__).parents[3] / "docs/results/policies"
 FEATURE_COUNT = len(FEATURES["obs/v2"])
 
 
@@ -113,3 +114,14 @@ def test_a_damaged_file_is_refused(file: Path, content: bytes) -> None:
 def test_an_absent_file_is_not_found(file: Path) -> None:
     with pytest.raises(CliError, match=r"There is no file .*policy\.npz: write one with `zelda policy export`"):
         read_exported(file)
+
+
+@pytest.mark.parametrize("published", sorted(POLICIES.glob("*.npz")), ids=lambda file: file.stem)
+def test_a_published_policy_still_plays(published: Path) -> None:
+    policy, config = read_exported(published)
+    playing = PlayedEpisode(policy, config, PlayOptions(steps=600, seed=1))
+    assert playing.finish().milestones >= 1, "it goes where it has learnt to go"
+
+
+def test_policies_are_published() -> None:
+    assert [*POLICIES.glob("*.npz")]
