@@ -71,7 +71,7 @@ def play(
     epoch: Epoch = None,
     video: Annotated[Path | None, typer.Option(help="write the play as an MP4 file, or as FILE.gif")] = None,
     speed: Annotated[
-        int, typer.Option(min=1, max=1_000, metavar="N", help="show each N-th step alone in the video: N times as fast")
+        int, typer.Option(min=1, max=1_000, metavar="N", help="show only every N-th step in the video: N times as fast")
     ] = 1,
     window: Annotated[
         bool, typer.Option("--window", help="show the play in a window, at the speed of the game")

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.other_ways.leg_passes import LegPass
+from services.trainer.other_ways.room_ways import RoomPlace, Stop, Ways, way_back
+from services.trainer.state_archive.cell import lasting
+from shared.game.emulator.start import StartState
+from shared.game.observation.episode_memory import EpisodeMemory
 
 
 class HeroWalker(Protocol):
@@ -50,3 +54,29 @@ def walk(session: GameSession, walker: HeroWalker, observation: NDArray[np.float
         observation = result.observation.copy()
         if result.report is not None:
             return None
+
+
+def lead_back(
+    session: GameSession,
+    observation: NDArray[np.float32],
+    stop: Stop,
+    ways: Ways,
+    before: tuple[int, ...],
+    near: int | None = None,
+) -> WalkedWay | None:
+    """Lead the hero back to a stop from where this was observed, as `way_back` does.
+
+    None if he does not arrive, makes no step, or has other lasting counters than `before`.
+    """
+    here = RoomPlace.of(GameView(session.state, session.image))
+    walker = way_back(here, stop.place, stop.entry, ways, near=near)
+    way = walk(session, walker, observation)
+    if way is None or not way.actions or not walker.arrived or lasting(session.counters.values) != before:
+        return None
+    return way
+
+
+def present_state(session: GameSession, name: str) -> StartState:
+    """The present state of a session, to continue the episode from."""
+    memory = EpisodeMemory.of(session.trace, session.counters).to_bytes()
+    return StartState(name, session.emulator.save(), memory)

@@ -5,6 +5,7 @@ episode is not touched: the executor leads the hero back in a game beside it, wh
 """
 
 from collections import Counter
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,15 +13,12 @@ from numpy.typing import NDArray
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import GameView
-from services.trainer.other_ways.courses import WalkedWay, walk
+from services.trainer.other_ways.courses import WalkedWay, lead_back, present_state, walk
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.room_ways import RoomPlace, ToTheMap, way_back
+from services.trainer.other_ways.room_ways import ToTheMap
 from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.state_archive.cell import lasting, may_restart
-from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
-from shared.game.observation.episode_memory import EpisodeMemory
 
 MAX_STEPS: Final = 600  # of a way back; most take less than 200
 TRIES_OF_A_LEG: Final = 6  # in an epoch and env runner; 40 tries take as long as 3 % of an epoch of 81,920 steps
@@ -54,8 +52,7 @@ class LostEpisodes:
         if self._trail is None or not may_restart(episode.state) or self._tried[lost.leg] >= TRIES_OF_A_LEG:
             return
         self._tried[lost.leg] += 1
-        memory = EpisodeMemory.of(episode.trace, episode.counters).to_bytes()
-        here = StartState("lost", episode.emulator.save(), memory, length=MAX_STEPS, ends_with_death=True)
+        here = replace(present_state(episode, "lost"), length=MAX_STEPS, ends_with_death=True)
         observation = self._session.begin(here, episode.episode.seed)
         way = self._way_back(self._trail, lost, observation)
         if way is not None:
@@ -69,12 +66,8 @@ class LostEpisodes:
         if entered is None:
             return None
         stop = trail.ahead(session.state.key, lost.begin, lost.end)
-        stands = RoomPlace.of(GameView(session.state, session.image))
-        walker = way_back(stands, stop.place, stop.entry, trail.ways, near=NEAR)
-        back = walk(session, walker, entered.observation)
-        if back is None or not back.actions or not walker.arrived or lasting(session.counters.values) != before:
-            return None
-        return entered.then(back)
+        back = lead_back(session, entered.observation, stop, trail.ways, before, near=NEAR)
+        return None if back is None else entered.then(back)
 
     def drain(self) -> list[LegPass]:
         """The ways back that were found since the last call."""

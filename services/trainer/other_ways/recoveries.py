@@ -16,9 +16,9 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.exploration.options import OptionMix
 from services.trainer.exploration.room_options import RoomMix, RoomOptions
-from services.trainer.other_ways.courses import walk
+from services.trainer.other_ways.courses import lead_back, walk
 from services.trainer.other_ways.leg_passes import LegPass
-from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Ways, rooms_around, way_back
+from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, Stop, Ways, rooms_around
 from services.trainer.state_archive.cell import lasting
 from shared.game.decoding.state import RoomKey
 from shared.game.emulator.start import StartState
@@ -90,13 +90,8 @@ def _try(session: GameSession, trail: TrailPlace, leg: int, ways: Ways, number: 
     left = walk(session, away, observation)
     if left is None:
         return None
-    here = RoomPlace.of(GameView(session.state, session.image))
-    back = way_back(here, trail.place, trail.entry, ways)
-    course = walk(session, back, left.observation)
-    changed = lasting(session.counters.values) != before
-    if course is None or not course.actions or not back.arrived or changed:
-        return None
-    return course.as_pass(leg)
+    back = lead_back(session, left.observation, Stop(trail.place, trail.entry), ways, before)
+    return None if back is None else back.as_pass(leg)
 
 
 class RandomWalk:

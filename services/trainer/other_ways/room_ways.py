@@ -37,6 +37,13 @@ class RoomPlace(NamedTuple):
         return cls(state.key, view.standing, size, warp_tiles(view.tiles, state.outdoors), view.tiles)
 
 
+class Stop(NamedTuple):
+    """A place of a trajectory, and the place where the hero came into its room."""
+
+    place: RoomPlace
+    entry: RoomPlace
+
+
 def ways_of(places: Iterable[RoomPlace]) -> Ways:
     """The ways that a trajectory takes, and back. Pure."""
     ways: dict[RoomKey, dict[RoomKey, Tile]] = {}

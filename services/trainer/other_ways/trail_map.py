@@ -5,15 +5,8 @@ from collections.abc import Mapping
 from itertools import takewhile
 from typing import NamedTuple, Self
 
-from services.trainer.other_ways.room_ways import RoomPlace, Ways, rooms_around, ways_of
+from services.trainer.other_ways.room_ways import RoomPlace, Stop, Ways, rooms_around, ways_of
 from shared.game.decoding.state import RoomKey
-
-
-class Stop(NamedTuple):
-    """A place of a trajectory, and the place where the hero came into its room."""
-
-    place: RoomPlace
-    entry: RoomPlace
 
 
 class TrailMap(NamedTuple):

@@ -100,7 +100,8 @@ class LegLimits:
     def _lose_way(self, session: GameSession) -> None:
         """The episode has died or lost the way: from the true start it may find back from where it is now."""
         leg, step = self._legs[self.next_leg], self._trail.step
-        begin, rupees = step if leg.begin <= step < leg.end else leg.begin, rupees_of(session.state)
+        begin = step if leg.begin <= step < leg.end else leg.begin
+        rupees = rupees_of(session.state)
         ahead = self._legs[self.next_leg :]
         gained = (one.end for one in ahead if any(one.gains) or one.goal.rupees > rupees)
         self.lost = LostMoment(self.next_leg, begin, next(gained, ahead[-1].end))

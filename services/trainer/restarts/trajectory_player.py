@@ -15,6 +15,7 @@ from services.trainer.domain.backward import OPENING, leg_at
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
+from services.trainer.other_ways.courses import present_state
 from services.trainer.other_ways.fights import FightMoment, WonFight, fights_of, wins_of
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.recoveries import recoveries_of, trail_places
@@ -26,7 +27,6 @@ from services.trainer.state_archive.goal import ArchiveGoal, TrajectoryLeg, enem
 from services.trainer.state_archive.legs import TrajectoryMoment, legs_of, with_trails
 from shared.game.emulator.start import StartState, true_start
 from shared.game.errors import ReplayMismatch
-from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
 
 START_PREFIX: Final = "trajectory-"
@@ -139,7 +139,7 @@ class TrajectoryPlayer:
 
         def look(step: int) -> None:
             if step in points:
-                here = replace(self._here("on a trajectory"), opening=OPENING)
+                here = replace(present_state(self._session, "on a trajectory"), opening=OPENING)
                 found.update(
                     (point, TrajectoryStart(replace(here, name=start_name(point)), step)) for point in points[step]
                 )
@@ -184,15 +184,9 @@ class TrajectoryPlayer:
                 result = session.step(action)
                 played.append(_Played(before, action, result.reward))
                 observation = result.observation
-            start = self._here("part of a trajectory")
+            start = present_state(session, "part of a trajectory")
         self._compare(trajectory, name)
         return played
-
-    def _here(self, name: str) -> StartState:
-        """The present state, to continue the episode from."""
-        session = self._session
-        memory = EpisodeMemory.of(session.trace, session.counters).to_bytes()
-        return StartState(name, session.emulator.save(), memory)
 
     def _compare(self, trajectory: Trajectory, name: str) -> None:
         """Raise ReplayMismatch unless the RAM is that of the trajectory's end."""

@@ -24,13 +24,6 @@ from tests.unit.trainer.walked_path import GARDEN, WALK, Walked
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 
 
-@pytest.fixture(scope="module")
-def walked() -> Iterator[Walked]:
-    made = Walked(GARDEN, WALK)
-    yield made
-    made.session.close()
-
-
 @pytest.fixture
 def lost(walked: Walked) -> Iterator[LostEpisodes]:
     """Leads back to the places of the walk. The episode of the walk is at its end."""

@@ -22,7 +22,7 @@ from services.trainer.other_ways.recoveries import (
 from services.trainer.other_ways.room_ways import RoomPlace, RoomWalker, ThroughTheDoor, Ways, rooms_around, ways_of
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from shared.contracts.run import RunConfig
-from tests.unit.trainer.walked_path import GARDEN, WALK, Walked
+from tests.unit.trainer.walked_path import GARDEN, Walked
 
 YARD, LANE, HOUSE = (0, 0x10), (0, 0x11), (3, 0x01)
 VALE = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, difficulty="harmless", actions="actions/v1"))
@@ -65,13 +65,6 @@ def test_the_shortest_way_leads_through_the_fewest_rooms() -> None:
     assert rooms_around(ways, a) == {b: [b], c: [c], d: [b, d]}
     assert rooms_around(ways, d)[c] == [b, a, c]
     assert (0, 9) not in rooms_around(ways, a)
-
-
-@pytest.fixture(scope="module")
-def walked() -> Iterator[Walked]:
-    made = Walked(GARDEN, WALK)
-    yield made
-    made.session.close()
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.executor.outcome import GameView
-from services.trainer.other_ways.courses import HeroWalker
+from services.trainer.other_ways.courses import HeroWalker, present_state
 from services.trainer.other_ways.recoveries import STRIDE
 from services.trainer.other_ways.room_ways import RoomPlace, ways_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.state_archive.cell import may_restart
 from shared.contracts.run import RunConfig
 from shared.game.emulator.start import StartState, true_start
-from shared.game.observation.episode_memory import EpisodeMemory
 from tests.unit.trainer.archived_play import played_path
 
 GARDEN = EnvConfig.of_run(RunConfig(world="garden", frame_skip=4, difficulty="harmless"))
@@ -58,8 +57,7 @@ class Walked:
         return RoomPlace.of(GameView(self.session.state, self.session.image))
 
     def _here(self) -> StartState:
-        memory = EpisodeMemory.of(self.session.trace, self.session.counters).to_bytes()
-        return StartState("here", self.session.emulator.save(), memory)
+        return present_state(self.session, "here")
 
     def trajectory(self) -> Trajectory:
         """The walk as a trajectory of an archive."""
