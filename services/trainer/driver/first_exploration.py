@@ -42,6 +42,7 @@ log = structlog.get_logger(__name__)
 
 STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
 SHORTENING: Final = 0.5  # steps that shorten the path, as a share of those that found it
+LEGS: Final = 2  # version of what is shortened: 2 leaves needless chests out, and goes on where a leg is not found
 SEARCH: Final = 1 / (1 + SHORTENING)  # of the progress shown
 SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
 SHORTENING_S: Final = "shortening_s"  # fact of the database: seconds that shortening took so far, in all drivers
@@ -79,7 +80,7 @@ class FirstExploration:
         plan = exploration_plan(self._config)
         game = plan.open_game()
         facts = {**plan.facts(), "rom": game.digest}
-        decided_by = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING}
+        decided_by = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING, "legs": LEGS}
         kept = self._paths.find(decided_by)
         found = kept or self._search(plan, true_start(game).state, self._continued(facts), decided_by)
         if found is None:
@@ -111,18 +112,19 @@ class FirstExploration:
             with RolloutWorkers(usable_cores(), plan) as workers:
                 self._play(exploration, file, workers)
                 best = next_goal(exploration.archive, None, None)
-                path = self._best_path(exploration, best, start, file, workers)
+                found = self._best_path(exploration, best, start, file, workers)
             seconds = exploration.progress.wall_s + float(file.fact(SHORTENING_S) or 0)
         finally:
             file.close()
-        if path is None:
+        if found is None:
             return None
+        path, achieved = found
         return ExploredPath(
             exploration=decided_by,
             steps=exploration.progress.steps,
             seconds=seconds,
             cells=len(exploration.archive),
-            achieved=0 if best is None else achieved_in(best.cell),
+            achieved=achieved,
             seed=path.seed,
             actions=base64.urlsafe_b64encode(path.actions),
         )
@@ -163,17 +165,24 @@ class FirstExploration:
         start: bytes,
         file: ArchiveFile,
         workers: RolloutWorkers,
-    ) -> PathPart | None:
-        """The path to `best`, which achieved most (milestones decide nothing), shortened. None if it was cut short."""
+    ) -> tuple[PathPart, int] | None:
+        """The path to `best`, which achieved most (milestones decide nothing), shortened, and what it achieves.
+
+        None if there was a reason to exit.
+        """
         if exploration.progress.steps < self._config.run.restarts.explore:
             return None
         if best is None:
-            return PathPart(0, b"")
+            return PathPart(0, b""), 0
         explored = in_one_episode(exploration.archive.trajectory(best))
         budget = int(SHORTENING * self._config.run.restarts.explore)
         legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored, budget)
         try:
-            return self._shortened(legs, explored, file, workers)
+            shortened = self._shortened(legs, explored, file, workers)
+            if shortened is None:
+                return None
+            achieved = best.cell.counters if shortened is explored else legs.goals[-1].counters
+            return shortened, achieved_in(achieved)
         finally:
             legs.close()
 
@@ -185,10 +194,8 @@ class FirstExploration:
         known = None if noted is None else PathPart(noted[0], base64.b64decode(noted[1]))
         path: PathPart | None = known
         began = self._clock() - float(file.fact(SHORTENING_S) or 0)
-        goal, goals = 0, len(legs.goals)
+        goals = len(legs.goals)
         for goal, path in enumerate(legs.shorten(workers, known), start=1):
-            if path is None:
-                break
             self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * goal / goals)
             file.set_fact(SHORTENING_S, self._clock() - began)
             if path != known:
@@ -197,7 +204,7 @@ class FirstExploration:
             if self._exits:
                 return None
         if path is None or len(path.actions) >= len(explored.actions) or not legs.leads(path):
-            log.warning("path not shortened", steps=len(explored.actions), last_goal_searched=goal, goals=goals)
+            log.warning("path not shortened", steps=len(explored.actions), goals=goals)
             return explored
         return path
 

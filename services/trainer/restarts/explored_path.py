@@ -77,7 +77,7 @@ def pack_of_path(config: EnvConfig, path: PathPart, tiles_per_cell: int) -> Arch
 
 def check_path(found: ExploredPath, pack: ArchivePack) -> None:
     """Raise ContractError unless the path achieves here, in this pack, what it achieved when it was found."""
-    here = max((achieved_in(state.cell) for state in pack.states), default=0)
+    here = max((achieved_in(state.cell.counters) for state in pack.states), default=0)
     if here < found.achieved:
         raise ContractError(
             f"the explored path of {len(found.actions)} steps achieved {found.achieved} when it was found, and {here} "

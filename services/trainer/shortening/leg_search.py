@@ -20,7 +20,7 @@ from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.goal import PathGoal
 from services.trainer.state_archive.selection import select
 
-MAX_STEPS: Final = 400_000  # of search without a way; an exploration found one, but from another state
+MAX_STEPS: Final = 800_000  # of search without a way; an exploration found one, but from another state
 LEG_STREAM: Final = 0x1E6  # of random numbers: the search shares none with the exploration
 
 

@@ -1,10 +1,14 @@
 """Shortens the path that an exploration found: each leg, from one lasting achievement to the next, is explored alone.
 
 An exploration fixes the beginning of a path long before its end, and keeps the detours. Here each leg continues the
-state in which the shortened leg before it ended, so that the legs are one episode.
+state in which the shortened leg before it ended, so that the legs are one episode. Where no way leads on from that
+state, the explored actions up to the next achievement are kept instead: they are known to lead there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import structlog
 
 from services.trainer.exploration.exploration import ExplorationPlan
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, goals_reached
@@ -12,6 +16,11 @@ from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal
+from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
+
+CHESTS: Final = LASTING.index("chests")
+Leg = tuple[PathGoal, PathPart]
+log = structlog.get_logger(__name__)
 
 
 class PathLegs:
@@ -22,7 +31,7 @@ class PathLegs:
         self._plan, self._start = plan, start
         self._budget = budget / max(1, len(path.actions))  # for each step of the explored path
         self._player = LegPlayer(plan.open_game(), plan.rollout)
-        self._legs = self._player.legs(start, path)
+        self._legs = without_needless_chests(self._player.legs(start, path))
 
     @property
     def goals(self) -> list[PathGoal]:
@@ -33,10 +42,10 @@ class PathLegs:
         """End the emulator."""
         self._player.close()
 
-    def shorten(self, runner: LegRunner, known: PathPart | None = None) -> Iterator[PathPart | None]:
+    def shorten(self, runner: LegRunner, known: PathPart | None = None) -> Iterator[PathPart]:
         """The path up to each goal, searched when it is asked for. `known` is where an earlier call had come to.
 
-        A path that gets no longer had reached that goal before. None, and the last, if the search for a leg failed.
+        A path that gets no longer had reached that goal before.
         """
         path = known or PathPart(0, b"")
         here = self._player.end(self._start, path) if path.actions else self._start
@@ -45,15 +54,22 @@ class PathLegs:
             if number >= reached and not here.at(goal):
                 leg = self._leg(runner, number, here, explored)
                 if leg is None:
-                    yield None
-                    return
-                path = PathPart(path.seed if path.actions else leg.seed, path.actions + leg.actions)
-                here = self._player.end(here, leg)
+                    log.warning("a leg is not found from the shortened path", leg=number, legs=len(self._legs))
+                    path = self._explored(number)
+                    here = self._player.end(self._start, path)
+                else:
+                    path = PathPart(path.seed if path.actions else leg.seed, path.actions + leg.actions)
+                    here = self._player.end(here, leg)
             yield path
 
     def leads(self, path: PathPart) -> bool:
         """Whether the path leads to the last goal as one episode from the true start."""
         return self._player.reach(self._start, path, self._legs[-1][0]) is not None
+
+    def _explored(self, number: int) -> PathPart:
+        """The explored path up to the end of this leg."""
+        parts = [part for _, part in self._legs[: number + 1]]
+        return PathPart(parts[0].seed, b"".join(part.actions for part in parts))
 
     def _leg(self, runner: LegRunner, number: int, here: LegStart, explored: PathPart) -> PathPart | None:
         """The explored leg without needless actions, if it leads to the goal from here, or a shorter one."""
@@ -68,3 +84,23 @@ class PathLegs:
         found = LegSearch(self._plan, runner, number, leads, budget, quality).run(here, goal)
         best = known if found is None else shortened(self._player, here, found, goal)
         return None if best is None else PathPart(explored.seed if found is None else found.seed, best.actions)
+
+
+def without_needless_chests(legs: Sequence[Leg]) -> list[Leg]:
+    """The legs without those that end at a chest with money that nothing is paid with.
+
+    The actions of such a leg begin the one behind it, whose goal asks for the chest no more.
+    """
+    needed: list[Leg] = []
+    before, left_out, actions = PathGoal((0,) * len(LASTING)), 0, b""
+    for goal, part in legs:
+        counts = enumerate(zip(before.counters, goal.counters, strict=True))
+        gained = [place for place, (was, now) in counts if was < now != UNKNOWN_COUNT]
+        needless = gained == [CHESTS] and goal.rupees <= before.rupees
+        left_out += needless * (goal.counters[CHESTS] - before.counters[CHESTS])
+        before, actions = goal, actions + part.actions
+        if not needless:
+            asked = tuple(count - left_out * (place == CHESTS) for place, count in enumerate(goal.counters))
+            needed.append((PathGoal(asked, goal.rupees), PathPart(part.seed, actions)))
+            actions = b""
+    return needed

@@ -108,9 +108,9 @@ def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -
 
 def achieved(entry: ArchiveEntry) -> float:
     """What the path to an entry achieved, as a score."""
-    return float(achieved_in(entry.cell))
+    return float(achieved_in(entry.cell.counters))
 
 
-def achieved_in(cell: ArchiveCell) -> int:
-    """The sum of a cell's lasting counters, without those that the game lacks."""
-    return sum(count for count in cell.counters if count != UNKNOWN_COUNT)
+def achieved_in(counters: Sequence[int]) -> int:
+    """The sum of lasting counters, without those that the game lacks."""
+    return sum(count for count in counters if count != UNKNOWN_COUNT)

@@ -1,14 +1,17 @@
 """What an exploration found is shortened: detours come out, but the money that the rest of the path pays stays in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
 
 from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
-from services.trainer.exploration.rollout import RolloutPlan, compress_state
+from services.trainer.exploration.exploration import ExplorationPlan, Known
+from services.trainer.exploration.rollout import PlayedRollout, RolloutPlan, RolloutTask, compress_state
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, goals_reached
+from services.trainer.shortening.leg_search import MAX_STEPS
+from services.trainer.shortening.legs import CHESTS, Leg, PathLegs, without_needless_chests
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_of
@@ -16,6 +19,7 @@ from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
+from shared.game.observation.counters import LASTING
 from shared.game.ram.offsets import LINK_DEATH_TRIGGER
 from shared.game.recording.segment import unpack_state
 
@@ -109,3 +113,46 @@ def test_a_goal_is_not_reached_without_the_money_for_the_rest() -> None:
     assert not goal.reached((1, 0), rupees_of(owning(6)))
     assert not goal.reached((0, 2), rupees_of(owning(7)))
     assert PathGoal((1, 0)).reached((1, 0), rupees_of(owning(None))), "in a game that does not say"
+
+
+class FindsNothing:
+    """Plays rollouts that enter no cell."""
+
+    def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
+        return [PlayedRollout(bytes(MAX_STEPS), (), (), died=False, arrived=False) for _ in tasks]
+
+    def forget(self) -> None: ...
+
+
+def test_the_explored_path_is_kept_where_no_way_leads_on(
+    player: LegPlayer, walk: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ExplorationPlan("garden", SEED)
+    legs = PathLegs(plan, START, PathPart(SEED, walk), budget=0)
+    monkeypatch.setattr("services.trainer.shortening.legs.shortened", lambda *_: None)
+    path, *_ = legs.shorten(FindsNothing())
+    (_, explored), *_ = player.legs(START, PathPart(SEED, walk))
+    assert path == explored, "with its detour"
+    assert legs.leads(path)
+    legs.close()
+
+
+def ends_with(*moments: tuple[int, int, int]) -> list[Leg]:
+    """Legs of ten actions. After each the hero has so many chests and doors, and the rest of the path pays so much."""
+    legs = []
+    for number, (chests, doors, rupees) in enumerate(moments):
+        counters = dict.fromkeys(LASTING, 0) | {"chests": chests, "doors": doors}
+        legs.append((PathGoal(tuple(counters.values()), rupees), PathPart(SEED, bytes([number] * 10))))
+    return legs
+
+
+def test_a_chest_whose_money_pays_for_nothing_is_no_goal() -> None:
+    needed = without_needless_chests(ends_with((0, 1, 0), (1, 1, 0), (1, 2, 0), (2, 2, 0)))
+    assert [goal.counters[CHESTS] for goal, _ in needed] == [0, 0], "what follows asks for it no more"
+    assert [part.actions for _, part in needed] == [bytes(10), bytes([1] * 10 + [2] * 10)]
+    assert needed[1][0].counters[LASTING.index("doors")] == 2
+
+
+def test_a_chest_is_a_goal_if_it_pays_or_gives_more_than_money() -> None:
+    assert without_needless_chests(paying := ends_with((0, 1, 0), (1, 1, 20), (1, 2, 0))) == paying
+    assert without_needless_chests(giving := ends_with((0, 1, 0), (1, 2, 0))) == giving
