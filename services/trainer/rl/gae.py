@@ -4,9 +4,10 @@ A chunk ends in one of three ways: terminated (the next state is worth 0), trunc
 (the critic values the next state).
 """
 
+from itertools import accumulate, chain
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import lfilter
 
 Floats = NDArray[np.float32]
 
@@ -58,11 +59,11 @@ def option_advantages(
 
 def discounted_sums(values: Floats, discount: float) -> Floats:
     """Sum over the future, each step weighted by `discount` per step of distance; shape (T,)."""
-    backwards = lfilter([1.0], [1.0, -discount], values[::-1].astype(np.float64))
-    return np.ascontiguousarray(backwards[::-1], dtype=np.float32)
+    return np.ascontiguousarray(running_returns(values[::-1], discount, 0.0)[::-1], dtype=np.float32)
 
 
 def running_returns(rewards: Floats, discount: float, carried: float) -> NDArray[np.float64]:
     """Discounted sums over the past, continued from the sum `carried`; shape (T,)."""
-    sums, _ = lfilter([1.0], [1.0, -discount], rewards.astype(np.float64), zi=[discount * carried])
-    return np.asarray(sums, dtype=np.float64)
+    # scipy.signal.lfilter is 25 us faster for 100 steps, but its import takes a sixth of a driver's start.
+    sums = accumulate(chain([carried], rewards.astype(np.float64).tolist()), lambda past, now: now + discount * past)
+    return np.fromiter(sums, np.float64, len(rewards) + 1)[1:]
