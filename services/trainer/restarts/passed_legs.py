@@ -7,14 +7,10 @@ be left out.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from services.trainer.state_archive.cell import ArchiveCell
-from services.trainer.state_archive.goal import TrajectoryLeg, achieves, rises
-from shared.game.observation.counters import LASTING
+from services.trainer.state_archive.goal import NEEDLESS, TrajectoryLeg, achieves, rises
 
-NEEDLESS: Final = frozenset({LASTING.index("chests"), LASTING.index("heart_containers")})
-"""A chest that raises no other counter held money or health. The money that the trajectory pays is asked for anyway."""
 Room = tuple[int, int]
 
 

@@ -1,13 +1,16 @@
 """The goal of a backward curriculum: the most valuable cell of the archive, and when it is reached. Pure."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from services.trainer.state_archive.archive import ArchiveEntry, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell
 from services.trainer.state_archive.selection import Score
 from shared.game.decoding.state import GameState
-from shared.game.observation.counters import UNKNOWN_COUNT
+from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
+
+NEEDLESS: Final = frozenset({LASTING.index("chests"), LASTING.index("heart_containers")})
+"""A chest that raises no other counter held money or health. The money that a path pays is asked for anyway."""
 
 
 class ArchiveGoal(NamedTuple):
@@ -97,13 +100,22 @@ def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -
     """The entry of the most valuable cell, of equal ones that with the shortest path; None if none is worth more
     than the entry `reached`, or than the first one.
 
-    Without a score the value is the sum of the lasting counters: what the path achieved for good.
+    Without a score the value is the sum of the lasting counters: what the path achieved for good. After `reached`, an
+    entry must also have achieved more than money and health: a score changes with every model, a place is no progress.
     """
     if not len(archive):
         return None
     worth: Score = score or achieved
-    best = max(archive.best(), key=lambda entry: (worth(entry), -entry.quality.steps))
-    return best if worth(best) > worth(archive.entries[reached or 0]) and best.quality.steps else None
+    former = archive.entries[reached or 0]
+    entries = [one for one in archive.best() if reached is None or _progress(one) > _progress(former)]
+    best = max(entries, key=lambda entry: (worth(entry), -entry.quality.steps), default=None)
+    return best if best is not None and worth(best) > worth(former) and best.quality.steps else None
+
+
+def _progress(entry: ArchiveEntry) -> int:
+    """What a path achieved, without what gives money or health alone."""
+    counters = entry.cell.counters
+    return achieved_in([count for place, count in enumerate(counters) if place not in NEEDLESS])
 
 
 def achieved(entry: ArchiveEntry) -> float:
