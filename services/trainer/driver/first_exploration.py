@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
 SHORTENING: Final = 0.5  # steps that shorten the path, as a share of those that found it
-LEGS: Final = 2  # version of what is shortened: 2 leaves needless chests out, and goes on where a leg is not found
+SHORTENING_VERSION: Final = 2  # of the rules; 2 leaves needless chests out and goes on where a leg is not found
 SEARCH: Final = 1 / (1 + SHORTENING)  # of the progress shown
 SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
 SHORTENING_S: Final = "shortening_s"  # fact of the database: seconds that shortening took so far, in all drivers
@@ -80,7 +80,12 @@ class FirstExploration:
         plan = exploration_plan(self._config)
         game = plan.open_game()
         facts = {**plan.facts(), "rom": game.digest}
-        decided_by = {**facts, "explore": order.config.restarts.explore, "shortening": SHORTENING, "legs": LEGS}
+        decided_by = {
+            **facts,
+            "explore": order.config.restarts.explore,
+            "shortening": SHORTENING,
+            "legs": SHORTENING_VERSION,
+        }
         kept = self._paths.find(decided_by)
         found = kept or self._search(plan, true_start(game).state, self._continued(facts), decided_by)
         if found is None:
@@ -178,18 +183,17 @@ class FirstExploration:
         budget = int(SHORTENING * self._config.run.restarts.explore)
         legs = PathLegs(exploration.plan, LegStart(compress_state(start)), explored, budget)
         try:
-            shortened = self._shortened(legs, explored, file, workers)
-            if shortened is None:
-                return None
-            achieved = best.cell.counters if shortened is explored else legs.goals[-1].counters
-            return shortened, achieved_in(achieved)
+            return self._shortened(legs, best, explored, file, workers)
         finally:
             legs.close()
 
     def _shortened(
-        self, legs: PathLegs, explored: PathPart, file: ArchiveFile, workers: RolloutWorkers
-    ) -> PathPart | None:
-        """The explored path, shortened leg by leg as far as that succeeds. None if there is a reason to exit."""
+        self, legs: PathLegs, best: ArchiveEntry, explored: PathPart, file: ArchiveFile, workers: RolloutWorkers
+    ) -> tuple[PathPart, int] | None:
+        """The explored path to `best`, shortened leg by leg as far as that succeeds, and what it achieves.
+
+        None if there is a reason to exit.
+        """
         noted = file.fact(SHORTENED)
         known = None if noted is None else PathPart(noted[0], base64.b64decode(noted[1]))
         path: PathPart | None = known
@@ -205,8 +209,8 @@ class FirstExploration:
                 return None
         if path is None or len(path.actions) >= len(explored.actions) or not legs.leads(path):
             log.warning("path not shortened", steps=len(explored.actions), goals=goals)
-            return explored
-        return path
+            return explored, achieved_in(best.cell.counters)
+        return path, achieved_in(legs.goals[-1].counters)
 
 
 def exploration_plan(config: TrainingSessionConfig) -> ExplorationPlan:

@@ -6,7 +6,6 @@ state, the explored actions up to the next achievement are kept instead: they ar
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 import structlog
 
@@ -15,10 +14,9 @@ from services.trainer.shortening.leg_player import LegPlayer, LegStart, goals_re
 from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.goal import PathGoal
+from services.trainer.state_archive.goal import CHESTS, PathGoal, rises
 from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
 
-CHESTS: Final = LASTING.index("chests")
 Leg = tuple[PathGoal, PathPart]
 log = structlog.get_logger(__name__)
 
@@ -54,7 +52,7 @@ class PathLegs:
             if number >= reached and not here.at(goal):
                 leg = self._leg(runner, number, here, explored)
                 if leg is None:
-                    log.warning("a leg is not found from the shortened path", leg=number, legs=len(self._legs))
+                    log.warning("no way leads on from the shortened path", leg=number, legs=len(self._legs))
                     path = self._explored(number)
                     here = self._player.end(self._start, path)
                 else:
@@ -89,18 +87,20 @@ class PathLegs:
 def without_needless_chests(legs: Sequence[Leg]) -> list[Leg]:
     """The legs without those that end at a chest with money that nothing is paid with.
 
-    The actions of such a leg begin the one behind it, whose goal asks for the chest no more.
+    The next leg begins with the actions of such a leg, and no later goal asks for its chest.
     """
     needed: list[Leg] = []
     before, left_out, actions = PathGoal((0,) * len(LASTING)), 0, b""
     for goal, part in legs:
-        counts = enumerate(zip(before.counters, goal.counters, strict=True))
-        gained = [place for place, (was, now) in counts if was < now != UNKNOWN_COUNT]
+        gains = rises(before.counters, goal.counters)
+        gained = [place for place, gain in enumerate(gains) if 0 < gain < UNKNOWN_COUNT]
         needless = gained == [CHESTS] and goal.rupees <= before.rupees
-        left_out += needless * (goal.counters[CHESTS] - before.counters[CHESTS])
         before, actions = goal, actions + part.actions
-        if not needless:
-            asked = tuple(count - left_out * (place == CHESTS) for place, count in enumerate(goal.counters))
-            needed.append((PathGoal(asked, goal.rupees), PathPart(part.seed, actions)))
-            actions = b""
+        if needless:
+            left_out += gains[CHESTS]
+            continue
+        asked = list(goal.counters)
+        asked[CHESTS] -= left_out
+        needed.append((PathGoal(tuple(asked), goal.rupees), PathPart(part.seed, actions)))
+        actions = b""
     return needed

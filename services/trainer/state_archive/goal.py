@@ -9,7 +9,8 @@ from services.trainer.state_archive.selection import Score
 from shared.game.decoding.state import GameState
 from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
 
-NEEDLESS: Final = frozenset({LASTING.index("chests"), LASTING.index("heart_containers")})
+CHESTS: Final = LASTING.index("chests")
+NEEDLESS: Final = frozenset({CHESTS, LASTING.index("heart_containers")})
 """A chest that raises no other counter held money or health. The money that a path pays is asked for anyway."""
 
 
@@ -101,7 +102,7 @@ def next_goal(archive: StateArchive, score: Score | None, reached: int | None) -
     than the entry `reached`, or than the first one.
 
     Without a score the value is the sum of the lasting counters: what the path achieved for good. After `reached`, an
-    entry must also have achieved more than money and health: a score changes with every model, a place is no progress.
+    entry must also have achieved more, not counting money and health: the score of a place changes with every model.
     """
     if not len(archive):
         return None

@@ -193,7 +193,7 @@ def test_the_goal_is_the_first_moment_of_the_greatest_achievement() -> None:
     assert found is not None
     assert found.number == 2, "of equal achievements that with the shortest path"
     assert next_goal(archive, None, reached=2) is None, "nothing is worth more than what was reached"
-    assert next_goal(archive, lambda entry: float(entry.number), reached=2) is None, "for the judges neither"
+    assert next_goal(archive, lambda entry: float(entry.number), reached=2) is None, "not by the judges either"
     assert next_goal(archive_of((cell(1, 0, 0), 0), (cell(2, 0, 0), 9)), None, None) is None
     assert next_goal(StateArchive(), None, None) is None
 
@@ -206,7 +206,7 @@ def test_the_judges_choose_the_next_goal_of_those_that_achieve_more() -> None:
     archive = archive_of(start := (cell(9, *[0] * len(LASTING)), 0), *places)
     judged = [0.0, 5.0, 9.0, 6.0, 7.0]
     assert next_goal(archive, lambda entry: judged[entry.number], reached=1) == archive.entries[4]
-    assert next_goal(archive, lambda entry: judged[entry.number], reached=4) is None, "neither door nor place is more"
+    assert next_goal(archive, lambda entry: judged[entry.number], reached=4) is None, "a door is no more than a lever"
     assert next_goal(archive, lambda entry: -judged[entry.number], reached=1) is None
     assert next_goal(archive_of(start, places[0]), None, reached=0) is None, "a chest with money alone is no goal"
 

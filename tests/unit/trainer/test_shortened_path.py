@@ -11,10 +11,10 @@ from services.trainer.exploration.exploration import ExplorationPlan, Known
 from services.trainer.exploration.rollout import PlayedRollout, RolloutPlan, RolloutTask, compress_state
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, goals_reached
 from services.trainer.shortening.leg_search import MAX_STEPS
-from services.trainer.shortening.legs import CHESTS, Leg, PathLegs, without_needless_chests
+from services.trainer.shortening.legs import Leg, PathLegs, without_needless_chests
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.goal import PathGoal, rupees_needed, rupees_of
+from services.trainer.state_archive.goal import CHESTS, PathGoal, rupees_needed, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
