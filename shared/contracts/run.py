@@ -18,7 +18,7 @@ from shared.contracts.learning.reward_learning import LabelsConfig, ShapingConfi
 
 ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "obs/v4", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
-OptionsName = Literal["none", "options/v1", "strike/v1"]
+OptionsName = Literal["none", "options/v1", "strike/v1", "strike/v2"]
 MemoryName = Literal["none", "gru/v1"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 MAX_REASON_LENGTH = 500  # characters
@@ -168,8 +168,9 @@ class RunConfig(Contract):
     )
     options: OptionsName = Field(
         "none",
-        description="`options/v1`: the policy may also choose macros, each carried out to its end; `strike/v1`: it may "
-        "also choose to strike at the nearest enemy; both are assisted play; `none`: it chooses buttons only",
+        description="`options/v1`: the policy may also choose macros, each carried out to its end; `strike/v2`: it may "
+        "also choose to strike at the nearest enemy; `strike/v1`: the same, as if all enemies were equally large; all "
+        "three are assisted play; `none`: it chooses buttons only",
     )
     memory: MemoryName = Field(
         "none",
@@ -284,7 +285,7 @@ class RunConfig(Contract):
             )
         if self.imitation.of_archive and (self.planner.mode != "none" or self.options == "options/v1"):
             raise ValueError(
-                "imitation.source archive and both need planner.mode none, and options none or strike/v1: an archive "
+                "imitation.source archive and both need planner.mode none, and options none or strike/v2: an archive "
                 "does not say which of its actions were the policy's"
             )
 

@@ -43,16 +43,19 @@ class StrikeChoice:
 
     name: str
     button: int
+    sized: bool = False
+    """Whether it minds how large the enemy is."""
 
     def begin(self, view: GameView) -> Strikes | None:
         """Begin it; None without an enemy, or without control."""
-        return Strikes(self.button) if view.state.enemies and view.state.control else None
+        return Strikes(self.button, self.sized) if view.state.enemies and view.state.control else None
 
 
 OPTIONS: Final[Mapping[OptionsName, tuple[OptionChoice, ...]]] = {
     "none": (),
     "options/v1": CHOICES,
     "strike/v1": (StrikeChoice("strike with A", A), StrikeChoice("strike with B", B)),
+    "strike/v2": (StrikeChoice("strike with A", A, sized=True), StrikeChoice("strike with B", B, sized=True)),
 }
 """The options of each version, in the order of their numbers. A changed order or number is another version."""
 
@@ -66,3 +69,8 @@ def strike_choices(options: OptionsName) -> dict[int, int]:
     """The choice that strikes with each button; empty if these options do not strike."""
     numbered = enumerate(OPTIONS[options], len(ACTIONS))
     return {option.button: number for number, option in numbered if isinstance(option, StrikeChoice)}
+
+
+def strikes_by_size(options: OptionsName) -> bool:
+    """Whether the strikes of these options mind how large the enemy is."""
+    return any(option.sized for option in OPTIONS[options] if isinstance(option, StrikeChoice))

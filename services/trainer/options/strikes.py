@@ -5,11 +5,13 @@ from typing import Final, Literal
 import numpy as np
 
 from services.trainer.executor.outcome import WAIT, WALK, A, B, GameView, Outcome
+from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import Inventory
 
 MAX_STEPS: Final = 40  # steps
-ALIGNED: Final = 9  # pixels off the line to an enemy; a sword is about as wide
-REACH: Final = 24  # pixels to an enemy ahead
+USUAL_HALF: Final = 6  # pixels from the middle of most enemies to the edge of their hit box
+ALIGNED: Final = 3  # pixels that an enemy's edge may be off the line; a sword is about as wide
+REACH: Final = 18  # pixels to the edge of an enemy ahead
 PAUSE: Final = 2  # steps after a press: a swing takes 12 frames
 BLOCKED: Final = 3  # steps without movement until the way counts as blocked
 MAX_DETOUR: Final = 8  # steps in a random direction, where the way to the nearest enemy is blocked
@@ -23,8 +25,9 @@ def item_buttons(inventory: Inventory) -> list[int]:
 class Strikes:
     """Strikes at enemies with one button."""
 
-    def __init__(self, button: int) -> None:
-        self._button, self._left = button, MAX_STEPS
+    def __init__(self, button: int, sized: bool = False) -> None:
+        """`sized`: it keeps away from a large enemy as far as the sword reaches; else all count as equally large."""
+        self._button, self._sized, self._left = button, sized, MAX_STEPS
         self._pause = 0
         self._last, self._still = (-1, -1), 0
         self.outcome: Outcome = "unknown"
@@ -40,15 +43,21 @@ class Strikes:
             self._pause -= 1
             return WAIT
         here = state.x, state.y
-        dx, dy = min(((one.x - here[0], one.y - here[1]) for one in state.enemies), key=_far)
-        if min(abs(dx), abs(dy)) < ALIGNED and max(abs(dx), abs(dy)) < REACH:
+        dx, dy, half = min((self._way(here, one) for one in state.enemies), key=_far)
+        near = max(abs(dx), abs(dy)) < REACH + half
+        if near and min(abs(dx), abs(dy)) < ALIGNED + half:
             return self._hit(dx, dy, state.facing)
         self._still = self._still + 1 if here == self._last else 0
         self._last = here
         if self._still >= BLOCKED:
             self.outcome = "stuck"
             return None
-        return WALK[_towards(dx, dy)]
+        return WALK[_onto_line(dx, dy) if near else _along(dx, dy)]
+
+    def _way(self, here: tuple[int, int], enemy: GameObject) -> tuple[int, int, int]:
+        """Pixels to an enemy's middle, and from there to its edge."""
+        half = min(enemy.half_width, enemy.half_height) if self._sized else USUAL_HALF
+        return enemy.x - here[0], enemy.y - here[1], half
 
     def _hit(self, dx: int, dy: int, facing: int) -> int:
         """Turn to an enemy in reach, or press the button."""
@@ -62,9 +71,9 @@ class Strikes:
 class Striker:
     """Strikes at the nearest enemy with one button, again and again, and takes random detours where it is blocked."""
 
-    def __init__(self, button: int, rng: np.random.Generator) -> None:
-        self._button, self._rng = button, rng
-        self._strikes = Strikes(button)
+    def __init__(self, button: int, rng: np.random.Generator, sized: bool = False) -> None:
+        self._button, self._rng, self._sized = button, rng, sized
+        self._strikes = Strikes(button, sized)
         self._detour: list[int] = []
         self.strikes: Literal["begun", "running"] | None = None
         """What the last action belongs to: a strike that began with it or before it; None: a detour."""
@@ -80,15 +89,15 @@ class Striker:
     def _walk(self) -> int:
         """The next step of a detour."""
         if not self._detour:
-            self._strikes = Strikes(self._button)
+            self._strikes = Strikes(self._button, self._sized)
             steps = int(self._rng.integers(1, MAX_DETOUR + 1))
             self._detour = [WALK[int(self._rng.integers(len(WALK)))]] * steps
         self.strikes = None
         return self._detour.pop()
 
 
-def _far(distance: tuple[int, int]) -> int:
-    return abs(distance[0]) + abs(distance[1])
+def _far(way: tuple[int, int, int]) -> int:
+    return abs(way[0]) + abs(way[1])
 
 
 def _along(dx: int, dy: int) -> int:
@@ -98,8 +107,6 @@ def _along(dx: int, dy: int) -> int:
     return 2 if dy > 0 else 0
 
 
-def _towards(dx: int, dy: int) -> int:
-    """The direction to walk: within reach onto the enemy's line, farther away along the longer way."""
-    if max(abs(dx), abs(dy)) < REACH:
-        return _along(dx, 0) if abs(dx) < abs(dy) else _along(0, dy)
-    return _along(dx, dy)
+def _onto_line(dx: int, dy: int) -> int:
+    """The direction of the shorter way: it leads onto the line of an enemy in reach."""
+    return _along(dx, 0) if abs(dx) < abs(dy) else _along(0, dy)

@@ -5,7 +5,7 @@ it alone goes where the trajectory went and ignores where the enemies are. So th
 the enemies again and again from where the fight begins, with other seeds, and what wins is imitated too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.domain.backward import longest_episode
-from services.trainer.env.game_session import GameSession
+from services.trainer.env.game_session import MAX_SEED, GameSession
 from services.trainer.executor.outcome import GameView
-from services.trainer.options.option_sets import strike_choices
+from services.trainer.options.option_sets import strike_choices, strikes_by_size
 from services.trainer.options.strikes import Striker, item_buttons
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.state_archive.goal import enemy_health_of
@@ -78,28 +78,30 @@ def fights_of(moments: Sequence[FightMoment]) -> list[Fight]:
 def wins_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> list[FightWin]:
     """The best wins of the fight, which ends on this leg, each from its start. The same fight has the same wins."""
     session.reseed(fight.begin)
-    session.set_starts([replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)])
-    strikes = strike_choices(session.config.options)
+    begin = replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)
+    session.set_starts([begin])
     won: list[FightWin] = []
     for number in range(MAX_TRIES):
         if len(won) == MAX_WINS or (not won and number == HOPELESS):
             break
-        win = _try(session, fight, leg, strikes, np.random.default_rng([fight.begin, number]))
+        win = _try(session, fight, leg, begin, np.random.default_rng([fight.begin, number]))
         won += [] if win is None else [win]
     return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]
 
 
-def _try(
-    session: GameSession, fight: Fight, leg: int, strikes: Mapping[int, int], rng: np.random.Generator
-) -> FightWin | None:
+def _try(session: GameSession, fight: Fight, leg: int, start: StartState, rng: np.random.Generator) -> FightWin | None:
     """One try; None unless the enemies are as weak in the end as the trajectory left them.
 
-    `strikes` is the policy's choice that strikes with each button, if it has such: that one counts, not its actions.
+    Where the policy can choose to strike, that choice counts, not the actions of the strike.
     """
-    observation, inventory = session.reset(), session.state.inventory
+    strikes = strike_choices(session.config.options)
+    observation = session.reset()
+    if session.state.key != fight.room:  # a fight often begins at a door, through which the opening moves lead
+        observation = session.begin(start, int(rng.integers(1, MAX_SEED + 1)))
+    inventory = session.state.inventory
     buttons = item_buttons(inventory)
     button, health = buttons[int(rng.integers(len(buttons)))], inventory.health
-    striker = Striker(button, rng)
+    striker = Striker(button, rng, strikes_by_size(session.config.options))
     seen: list[NDArray[np.float32]] = []
     choices: list[int] = []
     while session.state.key == fight.room:

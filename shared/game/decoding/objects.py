@@ -31,12 +31,17 @@ class GameObject(NamedTuple):
     x: int
     y: int
     health: int
+    half_width: int = 6
+    """Pixels from its middle to the side of its hit box."""
+    half_height: int = 6
+    """Pixels from its middle to the top of its hit box."""
 
 
 # `tuple.__new__` skips the named tuple's slower constructor: every step creates many objects.
 _made: Final = partial(tuple.__new__, GameObject)
 _FIELDS: Final = itemgetter(
-    offsets.OBJECT_ID, offsets.OBJECT_SUBID, offsets.OBJECT_X, offsets.OBJECT_Y, offsets.OBJECT_HEALTH
+    *(offsets.OBJECT_ID, offsets.OBJECT_SUBID, offsets.OBJECT_X, offsets.OBJECT_Y, offsets.OBJECT_HEALTH),
+    *(offsets.OBJECT_HALF_WIDTH, offsets.OBJECT_HALF_HEIGHT),
 )
 
 
@@ -54,6 +59,8 @@ _ENEMY_TOUCHES: Final = _column(ENEMIES, offsets.OBJECT_COLLISION_TYPE)
 _ENEMY_ID, _ENEMY_VARIANT = _column(ENEMIES, offsets.OBJECT_ID), _column(ENEMIES, offsets.OBJECT_SUBID)
 _ENEMY_X, _ENEMY_Y = _column(ENEMIES, offsets.OBJECT_X), _column(ENEMIES, offsets.OBJECT_Y)
 _ENEMY_HEALTH: Final = _column(ENEMIES, offsets.OBJECT_HEALTH)
+_ENEMY_HALF_WIDTH: Final = _column(ENEMIES, offsets.OBJECT_HALF_WIDTH)
+_ENEMY_HALF_HEIGHT: Final = _column(ENEMIES, offsets.OBJECT_HALF_HEIGHT)
 _PERSON_ID: Final = _column(PEOPLE, offsets.OBJECT_ID)
 _number: Final = partial(int.from_bytes, byteorder="little")
 
@@ -77,7 +84,9 @@ def enemies(image: bytes, alive: int) -> tuple[GameObject, ...]:
     ids = image[_ENEMY_ID]
     touches, harms = image[_ENEMY_TOUCHES].translate(_TOUCHES), ids.translate(_HARMS)
     chosen = (alive & _number(touches) & _number(harms)).to_bytes(SLOTS, "little")
-    fields = zip(ids, image[_ENEMY_VARIANT], image[_ENEMY_X], image[_ENEMY_Y], image[_ENEMY_HEALTH], strict=True)
+    places = image[_ENEMY_X], image[_ENEMY_Y]
+    sizes = image[_ENEMY_HALF_WIDTH], image[_ENEMY_HALF_HEIGHT]
+    fields = zip(ids, image[_ENEMY_VARIANT], *places, image[_ENEMY_HEALTH], *sizes, strict=True)
     return tuple(map(_made, compress(fields, chosen)))
 
 

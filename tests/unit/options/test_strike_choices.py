@@ -10,7 +10,7 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.env.who_acts import OPTION, POLICY
 from services.trainer.executor.outcome import WAIT, A
 from services.trainer.options.option_runner import OptionRunner
-from services.trainer.options.option_sets import choice_names, strike_choices
+from services.trainer.options.option_sets import choice_names, strike_choices, strikes_by_size
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.contracts.run import RunConfig
 from shared.game.decoding.names import ACTIONS
@@ -39,6 +39,8 @@ def test_each_button_strikes_by_a_choice_of_its_own() -> None:
     assert names == (*ACTIONS, "strike with A", "strike with B")
     assert names[STRIKE] == "strike with A"
     assert strike_choices("options/v1") == strike_choices("none") == {}
+    assert choice_names("strike/v2") == names
+    assert [strikes_by_size(version) for version in ("none", "strike/v1", "strike/v2")] == [False, False, True]
 
 
 def test_without_an_enemy_a_strike_is_one_step_of_waiting(game: GameSession) -> None:

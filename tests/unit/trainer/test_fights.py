@@ -1,27 +1,34 @@
 """A trajectory's fights are found in it, and won in many ways."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from bramble.solver.walkthrough import solve
+from services.trainer.domain.backward import OPENING
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.game_session import GameSession
+from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.executor.outcome import WALK as WALK_ACTIONS
 from services.trainer.executor.outcome import A, GameView
 from services.trainer.options.option_sets import strike_choices
 from services.trainer.options.strikes import Striker
-from services.trainer.other_ways.fights import KEPT, Fight, FightMoment, WonFight, fights_of
+from services.trainer.other_ways.courses import present_state
+from services.trainer.other_ways.fights import KEPT, MAX_WINS, Fight, FightMoment, WonFight, fights_of, wins_of
 from services.trainer.restarts.trajectory import Trajectory
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.contracts.run import RunConfig
-from shared.game.emulator.start import true_start
+from shared.game.emulator.start import StartState, true_start
+from studies.gate.solver_play import EpisodeEnded
+from tests.unit.env.scripted_play import solve_with
 from tests.unit.trainer.archived_play import played_path
 
 CONFIG = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, actions="actions/v1"))
 HERE, THERE = (0, 1), (0, 2)
+BOSS = 4, 0x52
 WALK = 345
 """Steps of the walk-through until the hero has the sword and stands before two enemies."""
 
@@ -111,3 +118,30 @@ def test_the_wins_that_cost_least_are_kept(path: Trajectory, player: TrajectoryP
     (won,) = won_fights(player, path)
     costs = [(one.lost_health, len(one.course.actions)) for one in won.wins]
     assert costs == sorted(costs)
+
+
+class CountedTries(GameSession):
+    """Counts the tries of a fight."""
+
+    tries = 0
+
+    def reset(self) -> NDArray[np.float32]:
+        self.tries += 1
+        return super().reset()
+
+
+def test_strikes_that_mind_its_size_beat_the_boss_from_the_door_of_its_room() -> None:
+    session = CountedTries(CONFIG.model_copy(update={"options": "strike/v2"}))
+    found: list[StartState] = []
+
+    def observe(game: GameSession, _action: int, _outcome: StepResult) -> None:
+        if game.state.key == BOSS and game.state.enemies and game.state.control:
+            found.append(replace(present_state(game, "at the door"), opening=OPENING))
+            raise EpisodeEnded
+
+    session.begin(true_start(session.game), 1)
+    solve_with(session, "vale", observe)
+    wins = wins_of(session, Fight(BOSS, 0, 60, 0), 0, found[0])
+    session.close()
+    assert len(wins) == KEPT
+    assert session.tries < 1.5 * MAX_WINS, "most tries win, and none leaves the room before it begins"

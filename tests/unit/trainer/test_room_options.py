@@ -110,6 +110,15 @@ def test_an_enemy_in_reach_is_faced_and_struck(garden: Played) -> None:
     assert [strikes.next(near) for _ in range(4)] == [B, WAIT, WAIT, B]
 
 
+def test_a_sized_strike_keeps_away_from_a_large_enemy(garden: Played) -> None:
+    near = with_enemy(garden.view, 30, 15, facing=RIGHT)
+    (enemy,) = near.state.enemies
+    large = GameView(near.state._replace(enemies=(enemy._replace(half_width=14, half_height=14),)), near.image)
+    assert Strikes(B, sized=True).next(large) == B, "its edge is 16 pixels away, and one pixel off the line"
+    assert Strikes(B).next(large) == WALK[RIGHT]
+    assert Strikes(B, sized=True).next(near) == WALK[RIGHT], "an enemy of the usual size is farther away"
+
+
 def test_a_strike_ends_without_enemies_and_before_a_wall(garden: Played) -> None:
     assert Strikes(B).next(garden.view) is None
     far = with_enemy(garden.view, 60, 0, facing=RIGHT)
