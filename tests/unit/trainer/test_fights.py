@@ -130,7 +130,7 @@ class CountedTries(GameSession):
         return super().reset()
 
 
-def test_strikes_that_mind_its_size_beat_the_boss_from_the_door_of_its_room() -> None:
+def test_sized_strikes_beat_the_boss_from_the_door_of_its_room() -> None:
     session = CountedTries(CONFIG.model_copy(update={"options": "strike/v2"}))
     found: list[StartState] = []
 
