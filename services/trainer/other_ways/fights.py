@@ -5,7 +5,7 @@ it alone goes where the trajectory went and ignores where the enemies are. So th
 the enemies again and again from where the fight begins, with other seeds, and what wins is imitated too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -77,16 +77,21 @@ def fights_of(moments: Sequence[FightMoment]) -> list[Fight]:
 
 def wins_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> list[FightWin]:
     """The best wins of the fight, which ends on this leg, each from its start. The same fight has the same wins."""
+    won: list[FightWin] = []
+    for number, win in enumerate(tries_of(session, fight, leg, start), start=1):
+        won += [] if win is None else [win]
+        if len(won) == MAX_WINS or (not won and number == HOPELESS):
+            break
+    return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]
+
+
+def tries_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> Iterator[FightWin | None]:
+    """MAX_TRIES tries of the fight, always the same; None for one that is not won."""
     session.reseed(fight.begin)
     begin = replace(start, length=longest_episode(fight.end - fight.begin), ends_with_death=True)
     session.set_starts([begin])
-    won: list[FightWin] = []
     for number in range(MAX_TRIES):
-        if len(won) == MAX_WINS or (not won and number == HOPELESS):
-            break
-        win = _try(session, fight, leg, begin, np.random.default_rng([fight.begin, number]))
-        won += [] if win is None else [win]
-    return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]
+        yield _try(session, fight, leg, begin, np.random.default_rng([fight.begin, number]))
 
 
 def _try(session: GameSession, fight: Fight, leg: int, start: StartState, rng: np.random.Generator) -> FightWin | None:

@@ -1,0 +1,1 @@
+"""How many fights each version of the option `strike` wins."""
