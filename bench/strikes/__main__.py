@@ -1,14 +1,15 @@
 """How often each version of the option `strike` wins the fights of explored paths: `python -m bench.strikes`.
 
-A try begins where the fight of a path begins, with other seeds and opening moves, and strikes at the enemies again and
-again with random detours, as `imitation.source archive` is shown. It is won when they are as weak as on the path. The
-paths are those of docs/results/explored; `--path FILE` measures another one.
+A try begins where the fight of a path begins, with other seeds and opening moves. It strikes at the enemies again and
+again, with random detours, and is won when they are as weak as on the path. A run that imitates an archive is shown
+such wins. The paths are those of docs/results/explored; `--path FILE` measures another one.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 from bench.harness.measure import ROOT, Figures, parser, report
 from services.trainer.domain.backward import OPENING
@@ -17,43 +18,34 @@ from services.trainer.env.game_session import GameSession
 from services.trainer.other_ways.courses import present_state
 from services.trainer.other_ways.fights import Fight, FightMoment, fights_of, tries_of
 from services.trainer.restarts.explored_path import ExploredPath
-from services.trainer.state_archive.goal import enemy_health_of
 from shared.contracts.run import OptionsName
 from shared.game.emulator.start import StartState, true_start
 
 TRIES: Final = 64  # of each fight
-VERSIONS: Final = tuple(name for name in get_args(OptionsName) if name.startswith("strike/"))
+VERSIONS: Final[tuple[OptionsName, ...]] = tuple(name for name in get_args(OptionsName) if name.startswith("strike/"))
 
 
-class FightStart(NamedTuple):
-    """A fight of a path, and where it begins."""
-
-    fight: Fight
-    start: StartState
-
-
-def fight_starts(session: GameSession, found: ExploredPath) -> list[FightStart]:
-    """The fights of an explored path. It is played twice: its fights are known when it has ended."""
-    moments: list[FightMoment] = []
-    states: dict[int, StartState] = {}
-
-    def play(begins: frozenset[int]) -> None:
-        session.begin(true_start(session.game), found.seed)
-        for step, action in enumerate(found.actions):
-            if step in begins:
-                states[step] = replace(present_state(session, f"{step}"), opening=OPENING)
-            elif not begins:
-                state = session.state
-                moments.append(FightMoment(state.key, enemy_health_of(state), state.control))
-            session.step(action)
-
-    play(frozenset())
-    fights = fights_of(moments)
-    play(frozenset(fight.begin for fight in fights))
-    return [FightStart(fight, states[fight.begin]) for fight in fights]
+def played(session: GameSession, found: ExploredPath) -> Iterator[int]:
+    """Play the path; yield the number of each step before its action."""
+    session.begin(true_start(session.game), found.seed)
+    for step, action in enumerate(found.actions):
+        yield step
+        session.step(action)
 
 
-def wins(found: ExploredPath, options: str, tries: int) -> dict[Fight, list[int]]:
+def fight_starts(session: GameSession, found: ExploredPath) -> dict[Fight, StartState]:
+    """The fights of a path, and where each begins. The path is played twice: its fights are known when it has ended."""
+    fights = fights_of([FightMoment.of(session.state) for _ in played(session, found)])
+    begins = {fight.begin for fight in fights}
+    states = {
+        step: replace(present_state(session, f"step {step}"), opening=OPENING)
+        for step in played(session, found)
+        if step in begins
+    }
+    return {fight: states[fight.begin] for fight in fights}
+
+
+def wins(found: ExploredPath, options: OptionsName, tries: int) -> dict[Fight, list[int]]:
     """The health lost in each won try, in quarter hearts, of each fight."""
     plan = found.exploration
     config = EnvConfig.of(
@@ -69,8 +61,8 @@ def wins(found: ExploredPath, options: str, tries: int) -> dict[Fight, list[int]
     session = GameSession(config)
     try:
         return {
-            one.fight: [win.lost_health for win in islice(tries_of(session, one.fight, 0, one.start), tries) if win]
-            for one in fight_starts(session, found)
+            fight: [win.lost_health for win in islice(tries_of(session, fight, 0, start), tries) if win]
+            for fight, start in fight_starts(session, found).items()
         }
     finally:
         session.close()

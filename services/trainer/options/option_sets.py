@@ -44,7 +44,7 @@ class StrikeChoice:
     name: str
     button: int
     sized: bool = False
-    """Whether it minds how large the enemy is."""
+    """Whether its reach is counted from the edge of the enemy's hit box."""
 
     def begin(self, view: GameView) -> Strikes | None:
         """Begin it; None without an enemy, or without control."""
@@ -72,5 +72,5 @@ def strike_choices(options: OptionsName) -> dict[int, int]:
 
 
 def strikes_by_size(options: OptionsName) -> bool:
-    """Whether the strikes of these options mind how large the enemy is."""
+    """Whether the strikes of these options count their reach from the edge of the enemy's hit box."""
     return any(option.sized for option in OPTIONS[options] if isinstance(option, StrikeChoice))

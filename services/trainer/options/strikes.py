@@ -5,11 +5,10 @@ from typing import Final, Literal
 import numpy as np
 
 from services.trainer.executor.outcome import WAIT, WALK, A, B, GameView, Outcome
-from shared.game.decoding.objects import GameObject
+from shared.game.decoding.objects import USUAL_HALF, GameObject
 from shared.game.decoding.state import Inventory
 
 MAX_STEPS: Final = 40  # steps
-USUAL_HALF: Final = 6  # pixels from the middle of most enemies to the edge of their hit box
 ALIGNED: Final = 3  # pixels that an enemy's edge may be off the line; a sword is about as wide
 REACH: Final = 18  # pixels to the edge of an enemy ahead
 PAUSE: Final = 2  # steps after a press: a swing takes 12 frames
@@ -26,7 +25,7 @@ class Strikes:
     """Strikes at enemies with one button."""
 
     def __init__(self, button: int, sized: bool = False) -> None:
-        """`sized`: it keeps away from a large enemy as far as the sword reaches; else all count as equally large."""
+        """`sized`: the larger the enemy, the farther away it strikes; else all enemies count as equally large."""
         self._button, self._sized, self._left = button, sized, MAX_STEPS
         self._pause = 0
         self._last, self._still = (-1, -1), 0
@@ -55,7 +54,7 @@ class Strikes:
         return WALK[_onto_line(dx, dy) if near else _along(dx, dy)]
 
     def _way(self, here: tuple[int, int], enemy: GameObject) -> tuple[int, int, int]:
-        """Pixels to an enemy's middle, and from there to its edge."""
+        """Pixels to an enemy's middle in x and in y, and from there to its nearest edge."""
         half = min(enemy.half_width, enemy.half_height) if self._sized else USUAL_HALF
         return enemy.x - here[0], enemy.y - here[1], half
 

@@ -8,7 +8,7 @@ the enemies again and again from where the fight begins, with other seeds, and w
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from services.trainer.executor.outcome import GameView
 from services.trainer.options.option_sets import strike_choices, strikes_by_size
 from services.trainer.options.strikes import Striker, item_buttons
 from services.trainer.other_ways.leg_passes import LegPass
+from services.trainer.state_archive.cell import may_restart
 from services.trainer.state_archive.goal import enemy_health_of
-from shared.game.decoding.state import RoomKey
+from shared.game.decoding.state import GameState, RoomKey
 from shared.game.emulator.start import StartState
 
 MAX_TRIES: Final = 128  # of each fight
@@ -35,6 +36,11 @@ class FightMoment(NamedTuple):
     room: RoomKey
     enemy_health: int
     control: bool
+
+    @classmethod
+    def of(cls, state: GameState) -> Self:
+        """The moment of this state."""
+        return cls(state.key, enemy_health_of(state), may_restart(state))
 
 
 class Fight(NamedTuple):
@@ -79,7 +85,8 @@ def wins_of(session: GameSession, fight: Fight, leg: int, start: StartState) -> 
     """The best wins of the fight, which ends on this leg, each from its start. The same fight has the same wins."""
     won: list[FightWin] = []
     for number, win in enumerate(tries_of(session, fight, leg, start), start=1):
-        won += [] if win is None else [win]
+        if win is not None:
+            won.append(win)
         if len(won) == MAX_WINS or (not won and number == HOPELESS):
             break
     return sorted(won, key=lambda win: (win.lost_health, len(win.course.actions)))[:KEPT]

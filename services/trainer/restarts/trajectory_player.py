@@ -90,8 +90,7 @@ class TrajectoryPlayer:
         moments: list[FightMoment] = []
 
         def look(step: int) -> None:
-            state = self._session.state
-            moments.append(FightMoment(state.key, enemy_health_of(state), may_restart(state)))
+            moments.append(FightMoment.of(self._session.state))
 
         look(len(self._play(trajectory, name, look)))
         fights = fights_of(moments)

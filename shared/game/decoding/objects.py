@@ -23,6 +23,9 @@ TREASURE: Final = 0x60  # people slot that is a treasure lying on the ground
 PICKUP_PARTS: Final = frozenset({0x01, 0x10, 0x14, 0x15, 0x28})
 
 
+USUAL_HALF: Final = 6  # pixels from the middle of most objects to the edge of their hit box
+
+
 class GameObject(NamedTuple):
     """One object. Position in pixels of the room; `health` of an enemy, 0 while it dies."""
 
@@ -31,9 +34,9 @@ class GameObject(NamedTuple):
     x: int
     y: int
     health: int
-    half_width: int = 6
+    half_width: int = USUAL_HALF
     """Pixels from its middle to the side of its hit box."""
-    half_height: int = 6
+    half_height: int = USUAL_HALF
     """Pixels from its middle to the top of its hit box."""
 
 

@@ -137,7 +137,7 @@ def _closest_two(things: tuple[GameObject, ...], x: int, y: int) -> tuple[GameOb
     second = None
     far = farther = 1 << 16
     for thing in things:
-        _, _, across, along, *_ = thing
+        across, along = thing.x, thing.y
         across = across - x if across > x else x - across
         along = along - y if along > y else y - along
         distance = across if across > along else along
@@ -149,14 +149,13 @@ def _closest_two(things: tuple[GameObject, ...], x: int, y: int) -> tuple[GameOb
 
 
 def _fighter(thing: GameObject, x: int, y: int) -> tuple[float, ...]:
-    kind, _, right, down, health, *_ = thing
-    right, down = right - x, down - y
+    right, down = thing.x - x, thing.y - y
     return (
         _BY80[right],
         _BY64[down],
         _NEARNESS[max(right, -right, down, -down)],
-        _LITTLE_HEALTH[health],
-        _KIND[kind],
+        _LITTLE_HEALTH[thing.health],
+        _KIND[thing.id],
     )
 
 
