@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 STORED_EVERY_S: Final = 60.0  # a crash repeats at most this much exploration
 SHORTENING: Final = 0.5  # steps that shorten the path, as a share of those that found it
-SHORTENING_VERSION: Final = 2  # of the rules; 2 leaves needless chests out and goes on where a leg is not found
+SHORTENING_VERSION: Final = 3  # of the rules; 3 pays with money that is given, not with what enemies dropped
 SEARCH: Final = 1 / (1 + SHORTENING)  # of the progress shown
 SHORTENED: Final = "shortened"  # fact of the database: the shortened path so far
 SHORTENING_S: Final = "shortening_s"  # fact of the database: seconds that shortening took so far, in all drivers

@@ -70,6 +70,19 @@ class Arrival(NamedTuple):
         return PathQuality(self.hearts, len(self.actions))
 
 
+class PathLeg(NamedTuple):
+    """A part of an explored path, from one achievement to the next."""
+
+    goal: PathGoal
+    part: PathPart
+    end: int = 0
+    """Actions of the explored path up to its end."""
+    group: int = 0
+    """Of the room in which it ends."""
+    money: int = 0
+    """Rupees that came with the achievement; negative if it was paid for. What enemies dropped is not counted."""
+
+
 def goals_reached(moments: Sequence[Moment], goals: Sequence[PathGoal]) -> int:
     """How many of these goals a path reaches, one after another. Money for the first may be spent since."""
     number = 0
@@ -90,20 +103,20 @@ class LegPlayer:
         """End the emulator."""
         self._emulator.close()
 
-    def legs(self, start: LegStart, path: PathPart) -> list[tuple[PathGoal, PathPart]]:
+    def legs(self, start: LegStart, path: PathPart) -> list[PathLeg]:
         """What a path achieves, in its order: each goal with the actions since the one before.
 
-        Lasting counters count when the hero has control: a leg ends where the next one can begin.
+        Lasting counters count when the hero has control: a leg ends where the next one can begin. The money of a chest
+        may come a step later.
         """
         moments = self.play(start, path).moments
         needed = rupees_needed([moment.rupees for moment in moments], [moment.counters for moment in moments])
-        found: list[tuple[PathGoal, PathPart]] = []
-        begun = 0
-        for made, (before, after) in enumerate(pairwise(moments), start=1):
+        found: list[PathLeg] = []
+        for end, (before, after) in enumerate(pairwise(moments), start=1):
             if after.counters != before.counters:
-                goal = PathGoal(after.counters, needed[made])
-                found.append((goal, PathPart(path.seed, path.actions[begun:made])))
-                begun = made
+                part = PathPart(path.seed, path.actions[found[-1].end if found else 0 : end])
+                money = moments[min(end + 1, len(moments) - 1)].rupees - before.rupees
+                found.append(PathLeg(PathGoal(after.counters, needed[end]), part, end, after.group, money))
         return found
 
     def reach(

@@ -2,7 +2,8 @@
 
 An exploration fixes the beginning of a path long before its end, and keeps the detours. Here each leg continues the
 state in which the shortened leg before it ended, so that the legs are one episode. Where no way leads on from that
-state, the explored actions up to the next achievement are kept instead: they are known to lead there.
+state, the explored actions up to the next achievement are kept instead: they are known to lead there. Legs that give
+the money for a payment come before it, even if the exploration paid with what enemies had dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,14 +11,14 @@ from collections.abc import Iterator, Sequence
 import structlog
 
 from services.trainer.exploration.exploration import ExplorationPlan
-from services.trainer.shortening.leg_player import LegPlayer, LegStart, goals_reached
+from services.trainer.shortening.leg_player import LegPlayer, LegStart, PathLeg, goals_reached
 from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
+from services.trainer.shortening.sure_money import end_of_order, sure_money_first
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import CHESTS, PathGoal, rises
 from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
 
-Leg = tuple[PathGoal, PathPart]
 log = structlog.get_logger(__name__)
 
 
@@ -29,12 +30,13 @@ class PathLegs:
         self._plan, self._start = plan, start
         self._budget = budget / max(1, len(path.actions))  # for each step of the explored path
         self._player = LegPlayer(plan.open_game(), plan.rollout)
-        self._legs = without_needless_chests(self._player.legs(start, path))
+        self._explored = path
+        self._legs = without_needless_chests(sure_money_first(self._player.legs(start, path)))
 
     @property
     def goals(self) -> list[PathGoal]:
         """What the path reaches, in its order."""
-        return [goal for goal, _ in self._legs]
+        return [leg.goal for leg in self._legs]
 
     def close(self) -> None:
         """End the emulator."""
@@ -47,31 +49,40 @@ class PathLegs:
         """
         path = known or PathPart(0, b"")
         here = self._player.end(self._start, path) if path.actions else self._start
-        reached = goals_reached(self._player.play(self._start, path).moments, self.goals)
-        for number, (goal, explored) in enumerate(self._legs):
-            if number >= reached and not here.at(goal):
-                leg = self._leg(runner, number, here, explored)
-                if leg is None:
+        reached = self._reached(path)
+        for number, leg in enumerate(self._legs):
+            if number >= reached and not here.at(leg.goal):
+                way = self._way(runner, number, here)
+                if way is None:
                     log.warning("no way leads on from the shortened path", leg=number, legs=len(self._legs))
-                    path = self._explored(number)
+                    reached = end_of_order(self._legs, number)
+                    path = self._explored_to(reached)
                     here = self._player.end(self._start, path)
                 else:
-                    path = PathPart(path.seed if path.actions else leg.seed, path.actions + leg.actions)
-                    here = self._player.end(here, leg)
+                    path = PathPart(path.seed if path.actions else way.seed, path.actions + way.actions)
+                    here = self._player.end(here, way)
             yield path
 
     def leads(self, path: PathPart) -> bool:
         """Whether the path leads to the last goal as one episode from the true start."""
-        return self._player.reach(self._start, path, self._legs[-1][0]) is not None
+        return self._player.reach(self._start, path, self._legs[-1].goal) is not None
 
-    def _explored(self, number: int) -> PathPart:
-        """The explored path up to the end of this leg."""
-        parts = [part for _, part in self._legs[: number + 1]]
-        return PathPart(parts[0].seed, b"".join(part.actions for part in parts))
+    def _reached(self, path: PathPart) -> int:
+        """How many legs this path achieves. It may begin with explored actions, which keep another order."""
+        moments, goals = self._player.play(self._start, path).moments, self.goals
+        kept = (0, *(end_of_order(self._legs, number) for number in range(len(goals))))
+        explored = max(count for count in kept if path.actions.startswith(self._explored_to(count).actions))
+        return max(goals_reached(moments, goals), explored + goals_reached(moments, goals[explored:]))
 
-    def _leg(self, runner: LegRunner, number: int, here: LegStart, explored: PathPart) -> PathPart | None:
-        """The explored leg without needless actions, if it leads to the goal from here, or a shorter one."""
-        goal = self._legs[number][0]
+    def _explored_to(self, count: int) -> PathPart:
+        """The explored path up to the end of so many legs."""
+        return PathPart(
+            self._explored.seed, self._explored.actions[: max((leg.end for leg in self._legs[:count]), default=0)]
+        )
+
+    def _way(self, runner: LegRunner, number: int, here: LegStart) -> PathPart | None:
+        """The explored leg without needless actions, if it leads to the goal from here, or a shorter way."""
+        goal, explored = self._legs[number].goal, self._legs[number].part
         known = shortened(self._player, here, explored, goal)
         quality = None if known is None else known.quality
 
@@ -84,23 +95,25 @@ class PathLegs:
         return None if best is None else PathPart(explored.seed if found is None else found.seed, best.actions)
 
 
-def without_needless_chests(legs: Sequence[Leg]) -> list[Leg]:
+def without_needless_chests(legs: Sequence[PathLeg]) -> list[PathLeg]:
     """The legs without those that end at a chest with money that nothing is paid with.
 
     The next leg begins with the actions of such a leg, and no later goal asks for its chest.
     """
-    needed: list[Leg] = []
+    needed: list[PathLeg] = []
     before, left_out, actions = PathGoal((0,) * len(LASTING)), 0, b""
-    for goal, part in legs:
+    for leg in legs:
+        goal = leg.goal
         gains = rises(before.counters, goal.counters)
         gained = [place for place, gain in enumerate(gains) if 0 < gain < UNKNOWN_COUNT]
         needless = gained == [CHESTS] and goal.rupees <= before.rupees
-        before, actions = goal, actions + part.actions
+        before, actions = goal, actions + leg.part.actions
         if needless:
             left_out += gains[CHESTS]
             continue
         asked = list(goal.counters)
         asked[CHESTS] -= left_out
-        needed.append((PathGoal(tuple(asked), goal.rupees), PathPart(part.seed, actions)))
+        part = PathPart(leg.part.seed, actions)
+        needed.append(leg._replace(goal=PathGoal(tuple(asked), goal.rupees), part=part))
         actions = b""
     return needed

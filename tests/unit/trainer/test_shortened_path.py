@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -9,16 +10,18 @@ from bramble.registration import bramble_game
 from bramble.solver.walkthrough import solve
 from services.trainer.exploration.exploration import ExplorationPlan, Known
 from services.trainer.exploration.rollout import PlayedRollout, RolloutPlan, RolloutTask, compress_state
-from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, goals_reached
+from services.trainer.restarts.explored_path import ExploredPath
+from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, PathLeg, goals_reached
 from services.trainer.shortening.leg_search import MAX_STEPS
-from services.trainer.shortening.legs import Leg, PathLegs, without_needless_chests
+from services.trainer.shortening.legs import PathLegs, without_needless_chests
 from services.trainer.shortening.needless import shortened
 from services.trainer.state_archive.archive import PathPart
-from services.trainer.state_archive.goal import CHESTS, PathGoal, rupees_needed, rupees_of
+from services.trainer.state_archive.goal import CHESTS, PathGoal, rises, rupees_needed, rupees_of
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
+from shared.game.games.registry import GameRequest
 from shared.game.observation.counters import LASTING
 from shared.game.ram.offsets import LINK_DEATH_TRIGGER
 from shared.game.recording.segment import unpack_state
@@ -27,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
 SEED = 1
 RIGHT, LEFT = 4, 3
 WORK_RAM = 0xC000
+EXPLORED = Path(__file__).parents[3] / "docs/results/explored"
 START = LegStart(compress_state(true_start(bramble_game("garden")).state))
 
 
@@ -45,7 +49,7 @@ def walk() -> bytes:
 
 
 def test_a_detour_comes_out_and_the_goal_is_reached_all_the_same(player: LegPlayer, walk: bytes) -> None:
-    (goal, leg), *_ = player.legs(START, PathPart(SEED, walk))
+    (goal, leg, *_), *_ = player.legs(START, PathPart(SEED, walk))
     shorter = shortened(player, START, leg, goal)
     assert shorter is not None
     assert len(shorter.actions) <= len(leg.actions) - 16
@@ -55,7 +59,7 @@ def test_a_detour_comes_out_and_the_goal_is_reached_all_the_same(player: LegPlay
 
 
 def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk: bytes) -> None:
-    (goal, _), *_ = player.legs(START, PathPart(SEED, walk))
+    (goal, *_), *_ = player.legs(START, PathPart(SEED, walk))
     assert shortened(player, START, PathPart(SEED, walk[:40]), goal) is None
     assert not START.at(goal), "an episode that begins has reached nothing"
 
@@ -73,7 +77,7 @@ def test_a_path_that_has_spent_its_money_had_reached_the_goals_before() -> None:
 
 def test_a_way_through_death_is_refused(player: LegPlayer, walk: bytes) -> None:
     """The game brings the dead hero back to where he began, with full hearts."""
-    (goal, leg), *_ = player.legs(START, PathPart(SEED, walk))
+    (goal, leg, *_), *_ = player.legs(START, PathPart(SEED, walk))
     emulator = Emulator(bramble_game("garden"))
     begin_episode(emulator, unpack_state(START.state), SEED)
     emulator.poke(WORK_RAM + LINK_DEATH_TRIGGER, 0xFF)
@@ -131,26 +135,49 @@ def test_the_explored_path_is_kept_where_no_way_leads_on(
     legs = PathLegs(plan, START, PathPart(SEED, walk), budget=0)
     monkeypatch.setattr("services.trainer.shortening.legs.shortened", lambda *_: None)
     path, *_ = legs.shorten(FindsNothing())
-    (_, explored), *_ = player.legs(START, PathPart(SEED, walk))
+    (_, explored, *_), *_ = player.legs(START, PathPart(SEED, walk))
     assert path == explored, "with its detour"
     assert legs.leads(path)
     legs.close()
 
 
-def ends_with(*moments: tuple[int, int, int]) -> list[Leg]:
+def test_the_explored_order_stays_where_another_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exchanged(legs: Sequence[PathLeg]) -> list[PathLeg]:
+        """The first two change places, as if the second gave the money for the first."""
+        first, second, *rest = legs
+        return [second._replace(goal=PathGoal(rises(first.goal.counters, second.goal.counters))), first, *rest]
+
+    monkeypatch.setattr("services.trainer.shortening.legs.sure_money_first", exchanged)
+    monkeypatch.setattr("services.trainer.shortening.legs.shortened", lambda *_: None)
+    file = next(EXPLORED.glob("vale-310-*.json"))
+    found = ExploredPath.from_bytes(file.read_bytes()).path
+    explored = PathPart(found.seed, found.actions[:400])
+    plan = ExplorationPlan("vale", 310, request=GameRequest("vale", seed=310))
+    start = LegStart(compress_state(true_start(plan.open_game()).state))
+    legs = PathLegs(plan, start, explored, budget=0)
+    first, second, third, *_ = legs.shorten(FindsNothing())
+    assert first == second, "no way leads to the second alone: both are kept"
+    assert explored.actions.startswith(third.actions)
+    assert len(third.actions) > len(second.actions)
+    again = legs.shorten(FindsNothing(), third)
+    assert [next(again) for _ in range(3)] == [third] * 3, "a stopped search goes on from there"
+    legs.close()
+
+
+def ends_with(*moments: tuple[int, int, int]) -> list[PathLeg]:
     """Legs of ten actions. After each the hero has so many chests and doors, and the rest of the path pays so much."""
     legs = []
     for number, (chests, doors, rupees) in enumerate(moments):
         counters = dict.fromkeys(LASTING, 0) | {"chests": chests, "doors": doors}
-        legs.append((PathGoal(tuple(counters.values()), rupees), PathPart(SEED, bytes([number] * 10))))
+        legs.append(PathLeg(PathGoal(tuple(counters.values()), rupees), PathPart(SEED, bytes([number] * 10))))
     return legs
 
 
 def test_a_chest_whose_money_pays_for_nothing_is_no_goal() -> None:
     needed = without_needless_chests(ends_with((0, 1, 0), (1, 1, 0), (1, 2, 0), (2, 2, 0)))
-    assert [goal.counters[CHESTS] for goal, _ in needed] == [0, 0], "what follows asks for it no more"
-    assert [part.actions for _, part in needed] == [bytes(10), bytes([1] * 10 + [2] * 10)]
-    assert needed[1][0].counters[LASTING.index("doors")] == 2
+    assert [goal.counters[CHESTS] for goal, *_ in needed] == [0, 0], "what follows asks for it no more"
+    assert [part.actions for _, part, *_ in needed] == [bytes(10), bytes([1] * 10 + [2] * 10)]
+    assert needed[1].goal.counters[LASTING.index("doors")] == 2
 
 
 def test_a_chest_is_a_goal_if_it_pays_or_gives_more_than_money() -> None:
