@@ -18,6 +18,7 @@ from services.trainer.env.game_session import MAX_SEED, GameSession
 from services.trainer.executor.outcome import GameView
 from services.trainer.options.option_sets import strike_choices, strikes_by_size
 from services.trainer.options.strikes import Striker, item_buttons
+from services.trainer.other_ways.courses import WalkedWay
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.state_archive.cell import may_restart
 from services.trainer.state_archive.goal import enemy_health_of
@@ -102,24 +103,32 @@ def tries_of(session: GameSession, fight: Fight, leg: int, start: StartState) ->
 
 
 def _try(session: GameSession, fight: Fight, leg: int, start: StartState, rng: np.random.Generator) -> FightWin | None:
-    """One try; None unless the enemies are as weak in the end as the trajectory left them.
-
-    Where the policy can choose to strike, that choice counts, not the actions of the strike.
-    """
-    strikes = strike_choices(session.config.options)
+    """One try; None unless the enemies are as weak in the end as the trajectory left them."""
     observation = session.reset()
     if session.state.key != fight.room:  # a fight often begins at a door, through which the opening moves lead
         observation = session.begin(start, int(rng.integers(1, MAX_SEED + 1)))
-    inventory = session.state.inventory
-    buttons = item_buttons(inventory)
-    button, health = buttons[int(rng.integers(len(buttons)))], inventory.health
+    health = session.state.inventory.health
+    won = beat_enemies(session, observation, fight.enemy_health, rng) if session.state.key == fight.room else None
+    return None if won is None else FightWin(health - session.state.inventory.health, won.as_pass(leg))
+
+
+def beat_enemies(
+    session: GameSession, observation: NDArray[np.float32], left: int, rng: np.random.Generator
+) -> WalkedWay | None:
+    """Strike at the enemies of this room until they have no more left than this.
+
+    None if the hero leaves the room or the episode ends before. Where the policy can choose to strike, that choice
+    counts, not the actions of the strike.
+    """
+    strikes, room = strike_choices(session.config.options), session.state.key
+    buttons = item_buttons(session.state.inventory)
+    button = buttons[int(rng.integers(len(buttons)))]
     striker = Striker(button, rng, strikes_by_size(session.config.options))
     seen: list[NDArray[np.float32]] = []
     choices: list[int] = []
-    while session.state.key == fight.room:
-        if choices and enemy_health_of(session.state) <= fight.enemy_health:
-            course = LegPass(leg, np.stack(seen), np.array(choices, np.int64))
-            return FightWin(health - session.state.inventory.health, course)
+    while session.state.key == room:
+        if choices and enemy_health_of(session.state) <= left:
+            return WalkedWay(seen, choices, observation.copy())
         action = striker.next(GameView(session.state, session.image))
         if not strikes or striker.strikes != "running":
             seen.append(observation.copy())

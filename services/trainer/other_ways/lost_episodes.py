@@ -2,10 +2,13 @@
 
 An expert labels the states that the policy itself comes to: DAgger (Ross, Gordon, Bagnell 2011, arXiv:1011.0686). The
 episode is not touched: the executor leads the hero back in a game beside it, which begins at the state of the episode.
+In a room where the trajectory fights on this leg, he fights.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,10 +17,13 @@ from numpy.typing import NDArray
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.other_ways.courses import WalkedWay, lead_back, present_state, walk
+from services.trainer.other_ways.fights import beat_enemies
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.room_ways import ToTheMap
 from services.trainer.other_ways.trail_map import TrailMap
 from services.trainer.state_archive.cell import lasting, may_restart
+from services.trainer.state_archive.goal import enemy_health_of
+from shared.game.decoding.state import RoomKey
 from shared.game.games.game import Game
 
 MAX_STEPS: Final = 600  # of a way back; most take less than 200
@@ -31,6 +37,8 @@ class LostMoment(NamedTuple):
     leg: int
     begin: int
     end: int
+    fights: Mapping[RoomKey, int] = MappingProxyType({})
+    """The rooms in which the trajectory hits enemies on this leg, and what they have left afterwards."""
 
 
 class LostEpisodes:
@@ -54,20 +62,40 @@ class LostEpisodes:
         self._tried[lost.leg] += 1
         here = replace(present_state(episode, "lost"), length=MAX_STEPS, ends_with_death=True)
         observation = self._session.begin(here, episode.episode.seed)
-        way = self._way_back(self._trail, lost, observation)
+        rng = np.random.default_rng([lost.leg, self._tried[lost.leg], episode.episode.seed])
+        way = self._way_back(self._trail, lost, observation, rng)
         if way is not None:
             self._found.append(way.as_pass(lost.leg, back=True))
 
-    def _way_back(self, trail: TrailMap, lost: LostMoment, observation: NDArray[np.float32]) -> WalkedWay | None:
-        """Lead the hero back, first to a room that the trajectory enters; None if he does not arrive."""
+    def _way_back(
+        self, trail: TrailMap, lost: LostMoment, observation: NDArray[np.float32], rng: np.random.Generator
+    ) -> WalkedWay | None:
+        """Lead the hero back, first to a room that the trajectory enters, and fight there; None if he does not arrive.
+
+        Who has failed at the place goes out of the room and comes in again, but not where there is a fight: a policy
+        that imitates this runs away from its enemies, for ever.
+        """
         session = self._session
         before = lasting(session.counters.values)
-        entered = walk(session, ToTheMap(trail.ways), observation)
-        if entered is None:
+        way = walk(session, ToTheMap(trail.ways), observation)
+        if way is None:
             return None
-        stop = trail.ahead(session.state.key, lost.begin, lost.end)
-        back = lead_back(session, entered.observation, stop, trail.ways, before, near=NEAR)
-        return None if back is None else entered.then(back)
+        if not self._fights(lost):
+            stop = trail.ahead(session.state.key, lost.begin, lost.end)
+            near = None if stop.place.room in lost.fights else NEAR
+            back = lead_back(session, way.observation, stop, trail.ways, before, near=near)
+            if back is None:
+                return None
+            way = way.then(back)
+        if not self._fights(lost):
+            return way
+        won = beat_enemies(session, way.observation, lost.fights[session.state.key], rng)
+        return None if won is None else way.then(won)
+
+    def _fights(self, lost: LostMoment) -> bool:
+        """Whether the hero is in a room of a fight, and its enemies are stronger than the trajectory left them."""
+        left = lost.fights.get(self._session.state.key)
+        return left is not None and enemy_health_of(self._session.state) > left
 
     def drain(self) -> list[LegPass]:
         """The ways back that were found since the last call."""

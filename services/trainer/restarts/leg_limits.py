@@ -104,7 +104,8 @@ class LegLimits:
         rupees = rupees_of(session.state)
         ahead = self._legs[self.next_leg :]
         gained = (one.end for one in ahead if any(one.gains) or one.goal.rupees > rupees)
-        self.lost = LostMoment(self.next_leg, begin, next(gained, ahead[-1].end))
+        hits = {point.place[:2]: point.enemy_health for point in leg.trail if point.enemy_health is not None}
+        self.lost = LostMoment(self.next_leg, begin, next(gained, ahead[-1].end), hits)
         if self._first is None:
             session.allow(longest_episode(self._trail.turn_back(self.next_leg, session.state.key)))
 

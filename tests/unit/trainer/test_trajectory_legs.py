@@ -258,6 +258,9 @@ def test_an_episode_that_has_lost_the_way_says_where_it_should_be() -> None:
     assert lost(None, begun, leg) == [LostMoment(1, 10, 30)], "at the beginning of the leg, once"
     assert lost(None, leg._replace(trail=trail)) == [LostMoment(0, 15, 30)], "or at the last point that it passed"
     assert lost(0, begun, leg) == [LostMoment(1, 10, 30)], "also if its time ends for good"
+    hits = [TrailPoint(step, (4, 0x42, 1, 1), left) for step, left in ((17, 5), (19, 2))]
+    fought = leg._replace(trail=(*trail, *hits))
+    assert lost(None, fought) == [LostMoment(0, 15, 30, {(4, 0x42): 2})], "and where the trajectory fights on the leg"
     played.session.close()
 
 
