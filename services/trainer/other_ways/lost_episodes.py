@@ -73,7 +73,7 @@ class LostEpisodes:
         """Lead the hero back, first to a room that the trajectory enters, and fight there; None if he does not arrive.
 
         Who has failed at the place goes out of the room and comes in again, but not where there is a fight: a policy
-        that imitates this runs away from its enemies, for ever.
+        that imitates this runs away from its enemies without end.
         """
         session = self._session
         before = lasting(session.counters.values)
