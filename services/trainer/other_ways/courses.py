@@ -30,8 +30,10 @@ class WalkedWay(NamedTuple):
     observation: NDArray[np.float32]
     """After the last action."""
 
-    def then(self, other: "WalkedWay") -> "WalkedWay":
-        """This way and the one after it."""
+    def then(self, other: "WalkedWay | None") -> "WalkedWay | None":
+        """This way and the one after it; None if that one led nowhere."""
+        if other is None:
+            return None
         return WalkedWay([*self.seen, *other.seen], [*self.actions, *other.actions], other.observation)
 
     def as_pass(self, leg: int, *, back: bool = False) -> LegPass:

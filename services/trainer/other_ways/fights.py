@@ -108,19 +108,19 @@ def _try(session: GameSession, fight: Fight, leg: int, start: StartState, rng: n
     if session.state.key != fight.room:  # a fight often begins at a door, through which the opening moves lead
         observation = session.begin(start, int(rng.integers(1, MAX_SEED + 1)))
     health = session.state.inventory.health
-    won = beat_enemies(session, observation, fight.enemy_health, rng) if session.state.key == fight.room else None
+    won = beat_enemies(session, observation, fight.room, fight.enemy_health, rng)
     return None if won is None else FightWin(health - session.state.inventory.health, won.as_pass(leg))
 
 
 def beat_enemies(
-    session: GameSession, observation: NDArray[np.float32], left: int, rng: np.random.Generator
+    session: GameSession, observation: NDArray[np.float32], room: RoomKey, left: int, rng: np.random.Generator
 ) -> WalkedWay | None:
-    """Strike at the enemies of this room until they have no more left than this.
+    """Strike at the enemies of this room until they have no more health left than this.
 
-    None if the hero leaves the room or the episode ends before. Where the policy can choose to strike, that choice
-    counts, not the actions of the strike.
+    None if the hero is in another room or leaves this one, or if the episode ends first. Where the policy can choose to
+    strike, that choice counts, not the actions of the strike.
     """
-    strikes, room = strike_choices(session.config.options), session.state.key
+    strikes = strike_choices(session.config.options)
     buttons = item_buttons(session.state.inventory)
     button = buttons[int(rng.integers(len(buttons)))]
     striker = Striker(button, rng, strikes_by_size(session.config.options))

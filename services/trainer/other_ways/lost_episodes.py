@@ -38,7 +38,7 @@ class LostMoment(NamedTuple):
     begin: int
     end: int
     fights: Mapping[RoomKey, int] = MappingProxyType({})
-    """The rooms in which the trajectory hits enemies on this leg, and what they have left afterwards."""
+    """The rooms in which the trajectory hits enemies on this leg, and the health that they have left afterwards."""
 
 
 class LostEpisodes:
@@ -72,25 +72,20 @@ class LostEpisodes:
     ) -> WalkedWay | None:
         """Lead the hero back, first to a room that the trajectory enters, and fight there; None if he does not arrive.
 
-        Who has failed at the place goes out of the room and comes in again, but not where there is a fight: a policy
-        that imitates this runs away from its enemies without end.
+        A hero who has failed at the place goes out of the room and comes in again, but not where there is a fight: a
+        policy that imitates this runs away from its enemies without end.
         """
         session = self._session
         before = lasting(session.counters.values)
         way = walk(session, ToTheMap(trail.ways), observation)
-        if way is None:
-            return None
-        if not self._fights(lost):
+        if way is not None and not self._fights(lost):
             stop = trail.ahead(session.state.key, lost.begin, lost.end)
             near = None if stop.place.room in lost.fights else NEAR
-            back = lead_back(session, way.observation, stop, trail.ways, before, near=near)
-            if back is None:
-                return None
-            way = way.then(back)
-        if not self._fights(lost):
-            return way
-        won = beat_enemies(session, way.observation, lost.fights[session.state.key], rng)
-        return None if won is None else way.then(won)
+            way = way.then(lead_back(session, way.observation, stop, trail.ways, before, near=near))
+        if way is not None and self._fights(lost):
+            room = session.state.key
+            way = way.then(beat_enemies(session, way.observation, room, lost.fights[room], rng))
+        return way
 
     def _fights(self, lost: LostMoment) -> bool:
         """Whether the hero is in a room of a fight, and its enemies are stronger than the trajectory left them."""

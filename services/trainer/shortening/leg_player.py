@@ -80,7 +80,7 @@ class PathLeg(NamedTuple):
     group: int = 0
     """Of the room in which it ends."""
     money: int = 0
-    """Rupees that came with the achievement; negative if it was paid for. What enemies dropped is not counted."""
+    """Rupees that came with the achievement, negative if it was paid for; not those found on the way to it."""
 
 
 def goals_reached(moments: Sequence[Moment], goals: Sequence[PathGoal]) -> int:

@@ -14,10 +14,10 @@ from services.trainer.exploration.exploration import ExplorationPlan
 from services.trainer.shortening.leg_player import LegPlayer, LegStart, PathLeg, goals_reached
 from services.trainer.shortening.leg_search import LegRunner, LegSearch
 from services.trainer.shortening.needless import shortened
-from services.trainer.shortening.sure_money import end_of_order, sure_money_first
+from services.trainer.shortening.sure_money import NOTHING, end_of_order, sure_money_first
 from services.trainer.state_archive.archive import PathPart
 from services.trainer.state_archive.goal import CHESTS, PathGoal, rises
-from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
+from shared.game.observation.counters import UNKNOWN_COUNT
 
 log = structlog.get_logger(__name__)
 
@@ -76,9 +76,8 @@ class PathLegs:
 
     def _explored_to(self, count: int) -> PathPart:
         """The explored path up to the end of so many legs."""
-        return PathPart(
-            self._explored.seed, self._explored.actions[: max((leg.end for leg in self._legs[:count]), default=0)]
-        )
+        end = max((leg.end for leg in self._legs[:count]), default=0)
+        return PathPart(self._explored.seed, self._explored.actions[:end])
 
     def _way(self, runner: LegRunner, number: int, here: LegStart) -> PathPart | None:
         """The explored leg without needless actions, if it leads to the goal from here, or a shorter way."""
@@ -101,7 +100,7 @@ def without_needless_chests(legs: Sequence[PathLeg]) -> list[PathLeg]:
     The next leg begins with the actions of such a leg, and no later goal asks for its chest.
     """
     needed: list[PathLeg] = []
-    before, left_out, actions = PathGoal((0,) * len(LASTING)), 0, b""
+    before, left_out, actions = PathGoal(NOTHING), 0, b""
     for leg in legs:
         goal = leg.goal
         gains = rises(before.counters, goal.counters)

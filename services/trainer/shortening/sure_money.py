@@ -1,4 +1,4 @@
-"""Orders the legs of an explored path so that what they pay comes from chests and persons, not from drops. Pure.
+"""Orders the legs of an explored path so that what they pay comes from chests and people, not from drops. Pure.
 
 An exploration plays so long that enemies drop enough for any price. A path that counts on this asks for luck: with
 another random seed an episode finds other drops.
@@ -6,12 +6,13 @@ another random seed an episode finds other drops.
 
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
+from typing import Final
 
 from services.trainer.shortening.leg_player import Counters, PathLeg
-from services.trainer.state_archive.goal import PathGoal, rises
+from services.trainer.state_archive.goal import PathGoal, rises, rupees_needed
 from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
 
-NOTHING: Counters = (0,) * len(LASTING)
+NOTHING: Final[Counters] = (0,) * len(LASTING)
 
 
 def sure_money_first(legs: Sequence[PathLeg]) -> list[PathLeg]:
@@ -59,12 +60,9 @@ def _with_goals(legs: Sequence[PathLeg], ordered: Sequence[PathLeg]) -> list[Pat
     before = [NOTHING, *(leg.goal.counters for leg in legs)]
     gains = {leg.end: rises(one, other) for leg, (one, other) in zip(legs, pairwise(before), strict=True)}
     achieved = [*accumulate((gains[leg.end] for leg in ordered), _sum)]
-    found: list[PathLeg] = []
-    needed = 0
-    for leg, counters in zip(reversed(ordered), reversed(achieved), strict=True):
-        found.append(leg._replace(goal=PathGoal(counters, needed)))
-        needed = max(0, needed - leg.money)
-    return found[::-1]
+    needed = rupees_needed([*accumulate(leg.money for leg in ordered)], achieved)
+    goals = map(PathGoal, achieved, needed)
+    return [leg._replace(goal=goal) for leg, goal in zip(ordered, goals, strict=True)]
 
 
 def _sum(one: Counters, other: Counters) -> Counters:

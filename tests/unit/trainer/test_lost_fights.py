@@ -36,9 +36,14 @@ def lost(vale: Walked) -> Iterator[LostEpisodes]:
     made.close()
 
 
+def fight_room(vale: Walked) -> tuple[int, int]:
+    """The room in which the walk ends."""
+    return vale.places[max(vale.places)].room
+
+
 def shown(vale: Walked, lost: LostEpisodes, start: StartState, enemies_left: int | None) -> LegPass | None:
     """What an episode is shown that has lost the way here. The session is at its start again afterwards."""
-    fights = {} if enemies_left is None else {vale.places[max(vale.places)].room: enemies_left}
+    fights = {} if enemies_left is None else {fight_room(vale): enemies_left}
     vale.session.begin(start, SEED)
     lost.look(vale.session, LostMoment(5, max(vale.places), WALK, fights))
     found = lost.drain()
@@ -66,20 +71,20 @@ def test_in_the_room_of_the_fight_the_enemies_are_beaten(vale: Walked, lost: Los
 
 
 def test_the_way_to_the_fight_ends_with_the_fight(vale: Walked, lost: LostEpisodes) -> None:
-    step = max(step for step, place in vale.places.items() if place.room != vale.places[max(vale.places)].room)
+    step = max(step for step, place in vale.places.items() if place.room != fight_room(vale))
     found = shown(vale, lost, vale.at(step), enemies_left=0)
     assert found is not None
-    assert vale.session.state.key != vale.places[max(vale.places)].room
-    assert replayed(vale, found)[-1] == vale.places[max(vale.places)].room
+    assert vale.session.state.key != fight_room(vale)
+    assert replayed(vale, found)[-1] == fight_room(vale)
     assert enemy_health_of(vale.session.state) == 0
 
 
-def test_enemies_as_weak_as_the_trajectory_left_them_are_let_alone(vale: Walked, lost: LostEpisodes) -> None:
+def test_enemies_as_weak_as_the_trajectory_left_them_are_left_alone(vale: Walked, lost: LostEpisodes) -> None:
     vale.session.begin(vale.end, SEED)
     found = shown(vale, lost, vale.end, enemies_left=enemy_health_of(vale.session.state))
     assert found is not None
     assert A not in found.actions
-    assert set(replayed(vale, found)) == {vale.places[max(vale.places)].room}, "a room with a fight is not left"
+    assert set(replayed(vale, found)) == {fight_room(vale)}, "a room with a fight is not left"
 
 
 def test_where_the_trajectory_does_not_fight_the_room_is_left_and_entered(vale: Walked, lost: LostEpisodes) -> None:

@@ -1,4 +1,4 @@
-"""A path pays with money that chests and persons give: what enemies drop differs from episode to episode."""
+"""A path pays with money that chests and people give: what enemies drop differs from episode to episode."""
 
 import pytest
 
