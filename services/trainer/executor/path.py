@@ -1,6 +1,7 @@
 """The shortest way between places of a navigation grid: A* (Hart, Nilsson, Raphael 1968), Manhattan distance."""
 
 import heapq
+import sys
 from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Final
@@ -11,6 +12,7 @@ from services.trainer.executor.outcome import STEPS
 from shared.game.decoding.grid import CELL
 
 NOWHERE: Final = (-9, -9)
+ANY: Final = (sys.maxsize, NOWHERE)  # dearer than every way
 AVOIDED: Final = 500  # pixels that a step onto an avoided tile costs: a detour through the whole room is cheaper
 
 
@@ -29,6 +31,7 @@ def find_path(
     if not goals:
         return None
     came: dict[Place, Place] = {}
+    best: dict[Place, tuple[int, Place]] = {}  # the cost of each place seen, and the place before it
     heap: list[tuple[int, int, Place, Place]] = [
         (cost + _distance(start, goals), cost, start, NOWHERE) for start, cost in starts.items()
     ]
@@ -45,7 +48,9 @@ def find_path(
             if there in came or there in walls or not navigation.is_free(there):
                 continue
             far = cost + CELL + (AVOIDED if avoided and there not in goals and navigation.tile(there) in avoided else 0)
-            heapq.heappush(heap, (far + _distance(there, goals), far, there, place))
+            if (way := (far, place)) < best.get(there, ANY):
+                best[there] = way
+                heapq.heappush(heap, (far + _distance(there, goals), far, there, place))
     return None
 
 
