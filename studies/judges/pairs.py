@@ -1,6 +1,6 @@
 """Asks judges which of two segments of the bank is better, in both orders, and measures their answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -17,6 +17,8 @@ from studies.judges.table import DIGITS, BenchRow
 from studies.stats import Interval, Reals
 
 PAIR_SEED: Final = 31
+
+Pair = tuple[BankSegment, BankSegment]
 
 
 class PairAnswer(BaseModel):
@@ -68,25 +70,49 @@ class PairAnswers:
         return not any((one.first, one.second) == (first.name, second.name) for one in self.answers)
 
 
-def draw_pairs(
-    segments: Sequence[BankSegment], count: int, *, any_gain: bool = False
-) -> list[tuple[BankSegment, BankSegment]]:
-    """Draw pairs that differ in gain, each segment about equally often; fewer pairs are the first of more pairs.
+def draw_pairs(segments: Sequence[BankSegment], count: int, *, any_gain: bool = False) -> list[Pair]:
+    """Draw pairs that differ in gain, each segment before most are drawn twice; fewer pairs are the first of more.
 
     With `any_gain`, the truth chooses none of them, as it must for labels of a reward model.
     """
     rng = np.random.default_rng(PAIR_SEED)
-    found: list[tuple[BankSegment, BankSegment]] = []
+    found: list[Pair] = []
     seen: set[frozenset[str]] = set()
     possible = sum(any_gain or a.gain != b.gain for place, a in enumerate(segments) for b in segments[:place])
     while len(found) < min(count, possible):
         order = [segments[place] for place in rng.permutation(len(segments))]
-        for one, other in zip(order[::2], order[1::2], strict=False):
+        drawn = _neighbours(order) if any_gain else _different(order)
+        for one, other in drawn:
             pair = frozenset((one.name, other.name))
-            if (any_gain or one.gain != other.gain) and pair not in seen:
+            if pair not in seen:
                 seen.add(pair)
                 found.append((one, other))
     return found[:count]
+
+
+def _neighbours(order: Sequence[BankSegment]) -> list[Pair]:
+    return list(zip(order[::2], order[1::2], strict=False))
+
+
+def _different(order: Sequence[BankSegment]) -> list[Pair]:
+    """Pairs that differ in gain: neighbours, then the others among themselves, then those that are left over."""
+    pairs = [pair for pair in _neighbours(order) if pair[0].gain != pair[1].gain]
+    others = sorted(_without(order, pairs), key=lambda segment: segment.gain)
+    half = len(others) // 2
+    apart = zip(others[:half], others[len(others) - half :], strict=True)  # seldom of one gain
+    pairs += _shown_in_turns([pair for pair in apart if pair[0].gain != pair[1].gain])
+    surplus = _without(order, pairs)  # all of one gain: they meet segments that have a pair
+    return pairs + _shown_in_turns(zip(surplus, (one for one in order if one.gain != surplus[0].gain), strict=False))
+
+
+def _without(order: Sequence[BankSegment], pairs: Sequence[Pair]) -> list[BankSegment]:
+    paired = {segment.name for pair in pairs for segment in pair}
+    return [segment for segment in order if segment.name not in paired]
+
+
+def _shown_in_turns(pairs: Iterable[Pair]) -> list[Pair]:
+    """Every second pair with its segments exchanged, so that the first is not always of the smaller gain."""
+    return [pair if place % 2 else pair[::-1] for place, pair in enumerate(pairs)]
 
 
 def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> BenchRow:

@@ -36,6 +36,18 @@ def test_pairs_differ_in_gain_and_a_few_are_the_first_of_many() -> None:
     assert len(draw_pairs(segments(), 1_000)) == 35  # all that differ in gain
 
 
+@pytest.mark.parametrize("gains", [GAINS, [0, 0, 0, 0, 1, 0, 2], [3, 1, 2, 0], [0, 0, 1]])
+def test_until_all_segments_are_drawn_each_pair_has_a_new_one(gains: list[int]) -> None:
+    bank = imagined_bank(gains).half("dev")
+    names = {segment.name for segment in bank}
+    drawn: set[str] = set()
+    for pair in draw_pairs(bank, 1_000):
+        news = {segment.name for segment in pair} - drawn
+        assert news or drawn == names
+        drawn |= news
+    assert drawn == names
+
+
 def test_a_judge_that_knows_is_right_and_does_not_flip() -> None:
     row = pair_row([right(pair) for pair in draw_pairs(segments(), 20)], segments())
     assert row.pairs == 20
