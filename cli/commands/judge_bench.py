@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 RESERVED = ("length-only", "rules-noisy")
+TITLES = ("judge", "segments", "pairs", "AUC", "several", "next three", "alpha", "flips", "ECE (before)", "s/segment")
 FIGURES = {"pairs_accuracy": "pairs", "auc": "AUC"}
 
 
@@ -55,6 +56,7 @@ def bench(
         Path | None, typer.Option("--bank", help="another bank, from python -m studies.judges.make_bank --out FILE")
     ] = None,
     results: Annotated[Path | None, typer.Option(help="results file (JSON) to write the rows into")] = None,
+    plot: Annotated[Path | None, typer.Option(help="write a picture of the rows (PNG)")] = None,
     pack: Annotated[bool, typer.Option("--pack", help="also write the answers compressed, to publish them")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the rows as JSON")] = False,
 ) -> None:
@@ -68,27 +70,24 @@ def bench(
     from studies.judges.pairs import draw_pairs
 
     chosen = _half(half)
-    if results is not None:
-        require_writable_file(results)
+    for file in filter(None, (results, plot)):
+        require_writable_file(file)
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
         if judges is not None or rules:
-            file = read_judges(judges, rules=judges is None)
-            kept = _open_answers(file, name, out)
+            panel = read_judges(judges, rules=judges is None)
+            kept = _open_answers(panel, name, out)
             segments = _of_world(bank, bank.half(chosen), world)[:limit]
             if pairs is not None:
-                _compare(bank, file, draw_pairs(segments, pairs, any_gain=any_gain), kept)
+                _compare(bank, panel, draw_pairs(segments, pairs, any_gain=any_gain), kept)
             else:
-                _ask(bank, file, segments, _variant(variant), kept, slots)
+                _ask(bank, panel, segments, _variant(variant), kept, slots)
         rows = _rows(bank, chosen, out, accuracy, pack=pack)
         if results is not None:
             _save(results, chosen, rows, out)
     except (AnswersError, BankError) as error:
         raise CliError(FAILED, end_sentence(str(error))) from error
-    if as_json:
-        print_json({"half": half, "rows": {name: row.model_dump(mode="json") for name, row in rows.items()}})
-    else:
-        _print(chosen, rows)
+    _show(chosen, rows, plot, as_json=as_json)
 
 
 def _half(name: str) -> "Half":
@@ -223,8 +222,31 @@ def _save(file: Path, half: "Half", rows: dict[str, "BenchRow"], out: Path) -> N
     print_status(f"Wrote {file}.")
 
 
+def _show(half: "Half", rows: dict[str, "BenchRow"], plot: Path | None, *, as_json: bool) -> None:
+    from studies.judges.chart import draw_rows
+
+    if plot is not None:
+        plot.write_bytes(draw_rows(rows))
+        print_status(f"Wrote {plot}.")
+    if as_json:
+        print_json({"half": half, "rows": {name: row.model_dump(mode="json") for name, row in rows.items()}})
+    else:
+        _print(half, rows)
+
+
 def _print(half: "Half", rows: dict[str, "BenchRow"]) -> None:
-    titles = ("judge", "segments", "pairs", "next three", "AUC", "alpha", "flips", "ECE (before)", "s/segment")
+    titles = (
+        "judge",
+        "segments",
+        "pairs",
+        "AUC",
+        "several",
+        "next three",
+        "alpha",
+        "flips",
+        "ECE (before)",
+        "s/segment",
+    )
     print_table(f"judges on the half {half} of the bank", titles, [_cells(name, row) for name, row in rows.items()])
     for name, row in rows.items():
         for figure, interval in (row.over_length or {}).items():
@@ -238,8 +260,9 @@ def _cells(name: str, row: "BenchRow") -> list[str]:
         name,
         str(row.segments),
         _interval(row.pairs_accuracy),
-        _interval(row.next_accuracy),
         _interval(row.auc),
+        _interval(row.count_accuracy),
+        _interval(row.next_accuracy),
         format_number(row.alpha),
         format_number(row.flip_rate),
         f"{format_number(row.ece)} ({format_number(row.ece_raw)})",

@@ -73,6 +73,12 @@ def gained_any(gain: Ints) -> Pairs:
     return pairs
 
 
+def gained_several(gain: Ints) -> Pairs:
+    """Pairs of which the first gained several milestones and the second one: a judge must count to order them."""
+    pairs: Pairs = (gain > 1)[:, None] & (gain == 1)[None, :]
+    return pairs
+
+
 def led_to_more(gain: Ints, following: NDArray[np.float64]) -> Pairs:
     """Pairs that gained equally, of which the first gained more in the segments that follow; NaN is unknown."""
     pairs: Pairs = (gain[:, None] == gain[None, :]) & (following[:, None] > following[None, :])

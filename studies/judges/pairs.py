@@ -13,7 +13,7 @@ from studies.judges.answers import AnswersError
 from studies.judges.bank import BankSegment
 from studies.judges.calibration import expected_calibration_error
 from studies.judges.orders import RESAMPLES, Ints
-from studies.judges.table import DIGITS, BenchRow
+from studies.judges.table import DIGITS, BenchRow, rounded
 from studies.stats import Interval, Reals
 
 PAIR_SEED: Final = 31
@@ -135,8 +135,8 @@ def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> 
         pairs_accuracy=_interval(right, np.array([[a.episode, b.episode] for a, b in zip(first, second, strict=True)])),
         flip_rate=_mean(flipped),
         position_preference=_mean(shown_first.ravel() - 0.5),
-        ece_raw=expected_calibration_error(np.where(truth, label, 1 - label), np.ones(len(valid), np.bool_)),
-        seconds_per_segment=sum(one.seconds for one in valid) / len(asked) if asked else None,
+        ece_raw=rounded(expected_calibration_error(np.where(truth, label, 1 - label), np.ones(len(valid), np.bool_))),
+        seconds_per_segment=rounded(sum(one.seconds for one in valid) / len(asked)) if asked else None,
     )
 
 
@@ -148,7 +148,7 @@ def _preferences(answer: PairAnswer) -> tuple[float, float]:
 
 
 def _mean(values: Reals) -> float | None:
-    return round(float(values.mean()), DIGITS) if len(values) else None
+    return rounded(float(values.mean())) if len(values) else None
 
 
 def _interval(right: Reals, episodes: Ints) -> Interval | None:

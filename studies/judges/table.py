@@ -10,7 +10,15 @@ from pydantic import BaseModel, ConfigDict
 
 from services.judge.domain.agreement import krippendorff_alpha, spearman
 from studies.judges.calibration import SpreadCalibration, expected_calibration_error
-from studies.judges.orders import concordance, concordance_over, flips, gained_any, gained_more, led_to_more
+from studies.judges.orders import (
+    concordance,
+    concordance_over,
+    flips,
+    gained_any,
+    gained_more,
+    gained_several,
+    led_to_more,
+)
 from studies.judges.sample import JudgedSample
 from studies.stats import Estimate, Interval
 
@@ -21,13 +29,13 @@ class BenchRow(BaseModel):
     """The figures of one judge. An interval is value, lower and upper bound (95 %); None is not measured.
 
     `pairs_accuracy` counts pairs that differ in gain, `next_accuracy` pairs of equal gain that differ in the next three
-    segments, `auc` is for having gained anything. `over_length` is how much larger `pairs_accuracy` and `auc` are than
-    those of the length of the text, on the same pairs. `flip_rate` is the share of pairs ordered oppositely when the
-    judge is asked again with the lines of the totals in another order, `retest` the rank correlation of both scores.
-    `ece` is the calibration error of the probability that the reward model would learn from, after `calibration` was
-    fitted on the other half; `ece_raw` is the error before. A judge that compared `pairs` in both orders flips where
-    the winner changes with the order, and `position_preference` is its mean probability for the clip shown first, minus
-    one half.
+    segments, `auc` is for having gained anything, `count_accuracy` for having gained several milestones instead of one.
+    `over_length` is how much larger `pairs_accuracy` and `auc` are than those of the length of the text, on the same
+    pairs. `flip_rate` is the share of pairs ordered oppositely when the judge is asked again with the lines of the
+    totals in another order, `retest` the rank correlation of both scores. `ece` is the calibration error of the
+    probability that the reward model would learn from, after `calibration` was fitted on the other half; `ece_raw` is
+    the error before. A judge that compared `pairs` in both orders flips where the winner changes with the order, and
+    `position_preference` is its mean probability for the clip shown first, minus one half.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +47,7 @@ class BenchRow(BaseModel):
     pairs_accuracy: Interval | None = None
     next_accuracy: Interval | None = None
     auc: Interval | None = None
+    count_accuracy: Interval | None = None
     over_length: dict[Literal["pairs_accuracy", "auc"], Interval] | None = None
     alpha: float | None = None
     flip_rate: float | None = None
@@ -84,12 +93,13 @@ def row_of(evidence: Evidence) -> BenchRow:
         pairs_accuracy=_interval(concordance(sample.score, better, sample.episode)),
         next_accuracy=_interval(concordance(sample.score, led_to_more(sample.gain, sample.following), sample.episode)),
         auc=_interval(concordance(sample.score, gained_any(sample.gain), sample.episode)),
+        count_accuracy=_interval(concordance(sample.score, gained_several(sample.gain), sample.episode)),
         over_length=None if evidence.length is None else _over_length(sample, evidence.length),
-        alpha=_rounded(_alpha(sample)),
-        flip_rate=_rounded(flip),
-        retest=_rounded(retest),
-        ece=_rounded(ece),
-        ece_raw=_rounded(raw),
+        alpha=rounded(_alpha(sample)),
+        flip_rate=rounded(flip),
+        retest=rounded(retest),
+        ece=rounded(ece),
+        ece_raw=rounded(raw),
         calibration=None if calibration is None else _parameters(calibration),
         seconds_per_segment=_seconds(sample),
         tokens_per_1000=_tokens(sample),
@@ -112,7 +122,8 @@ def _interval(estimate: Estimate | None) -> Interval | None:
     return None if estimate is None else estimate.rounded(DIGITS)
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """Return the value with as many digits as the file keeps."""
     return None if value is None else round(value, DIGITS)
 
 
@@ -142,7 +153,7 @@ def _asked_again(sample: JudgedSample, again: JudgedSample | None) -> tuple[floa
 
 def _seconds(sample: JudgedSample) -> float | None:
     seconds = [answer.seconds for answer in sample.answers]
-    return _rounded(float(np.mean(seconds))) if seconds else None
+    return rounded(float(np.mean(seconds))) if seconds else None
 
 
 def _tokens(sample: JudgedSample) -> dict[str, int] | None:

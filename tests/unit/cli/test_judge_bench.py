@@ -1,10 +1,12 @@
 """`zelda judge bench`: asks judges about a bank, goes on where it stopped, and writes the results file."""
 
+import io
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from typer.testing import CliRunner, Result
 
 from cli import errors
@@ -12,6 +14,8 @@ from cli.commands.judge import app
 from cli.errors import CliError
 from studies.judges.answers import plain
 from studies.judges.bank import Bank
+from studies.judges.chart import draw_rows
+from studies.judges.table import BenchRow
 from tests.servers import free_ports
 from tests.unit.studies.small_bank import small_bank
 
@@ -46,6 +50,17 @@ def test_rules_are_asked_once_and_written_to_the_results(tmp_path: Path) -> None
     answers = plain(tmp_path / "out" / "rules").read_bytes()
     assert bench(tmp_path, "--rules").exit_code == 0
     assert plain(tmp_path / "out" / "rules").read_bytes() == answers
+
+
+def test_the_rows_become_a_picture_with_a_line_for_each_judge(tmp_path: Path) -> None:
+    picture = tmp_path / "judges.png"
+    assert bench(tmp_path, "--rules", "--plot", str(picture)).exit_code == 0
+    unmeasured = BenchRow(segments=0, episodes=0)
+    more = io.BytesIO(draw_rows(dict.fromkeys("abc", unmeasured)))
+    with Image.open(picture) as two_judges, Image.open(more) as three_judges:
+        assert two_judges.format == three_judges.format == "PNG"
+        assert two_judges.width == three_judges.width
+        assert two_judges.height < three_judges.height
 
 
 def test_one_world_can_be_asked_about_alone(tmp_path: Path) -> None:

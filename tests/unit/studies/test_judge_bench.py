@@ -10,7 +10,15 @@ from services.judge.config import rules_only
 from studies.judges.answers import AnswersError, AnswersFile, packed, plain
 from studies.judges.bank import Bank
 from studies.judges.calibration import SpreadCalibration, expected_calibration_error, fit
-from studies.judges.orders import concordance, concordance_over, flips, gained_any, gained_more, led_to_more
+from studies.judges.orders import (
+    concordance,
+    concordance_over,
+    flips,
+    gained_any,
+    gained_more,
+    gained_several,
+    led_to_more,
+)
 from studies.judges.results import JudgeResults, baseline_rows, judge_row
 from studies.judges.sample import judged_sample, noise_for_accuracy, noisy, pairs_accuracy
 from studies.stats import Estimate
@@ -51,6 +59,7 @@ def test_the_kinds_of_pairs_are_told_apart() -> None:
     gain, following = np.array([0, 0, 2, 1]), np.array([3.0, np.nan, 0.0, 1.0])
     assert gained_more(gain).sum() == 5
     assert gained_any(gain).sum() == 4
+    assert np.argwhere(gained_several(gain)).tolist() == [[2, 3]]
     assert led_to_more(gain, following).sum() == 0  # the other segment without gain has no known future
     assert led_to_more(gain, np.array([3.0, 1.0, 0.0, 1.0])).tolist()[0] == [False, True, False, False]
 
