@@ -1,6 +1,8 @@
 """`zelda trace`: follow a segment or an epoch through rewards, reward models, votes and play."""
 
 from dataclasses import asdict
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,11 +15,13 @@ from cli.stored_runs import read_store
 
 if TYPE_CHECKING:
     from cli.trace.link import Link
+    from shared.store.port import Store
 
 app = typer.Typer(
     help="Follow a segment or an epoch through rewards, reward models, votes and play.",
     context_settings={"allow_interspersed_args": True},  # options may follow RUN
 )
+CHAIN = "cli.trace.chain"  # its imports take half a second
 SHOWN_DIGITS = 16
 
 
@@ -34,16 +38,18 @@ def trace(
     With --epoch: the epoch's checkpoint, its order, and the model and scores behind its rewards. Every digest is
     compared with what refers to it. Objects that retention has removed are named.
     """
-    from cli.trace.chain import trace_epoch, trace_segment
-
     run = parse_run_id(name)
     if (segment is None) == (epoch is None):
         raise CliError(USAGE, "Name a segment, or an epoch by --epoch: the page's Segments tab shows their names.")
-    if epoch is not None:
-        links = read_store(lambda store: trace_epoch(store, run, epoch), run)
-    else:
-        wanted = parse_segment_id(str(segment))
-        links = read_store(lambda store: trace_segment(store, run, wanted), run)
+    wanted = None if segment is None else parse_segment_id(segment)
+    Thread(target=import_module, args=(CHAIN,), daemon=True).start()  # while the server of an ended system starts
+
+    async def followed(store: "Store") -> "list[Link]":
+        from cli.trace.chain import trace_epoch, trace_segment
+
+        return await (trace_segment(store, run, wanted) if wanted is not None else trace_epoch(store, run, epoch or 0))
+
+    links = read_store(followed, run)
     if as_json:
         print_json([asdict(link) for link in links])
         return

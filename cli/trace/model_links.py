@@ -4,8 +4,7 @@ from cli.trace.link import Link, fetch
 from cli.trace.pair_links import compared_links
 from cli.trace.run_documents import RunDocuments
 from services.rewardmodel.adapters.score_cache import ScoreCache
-from services.rewardmodel.card_builder import data_digest
-from services.rewardmodel.domain.ratings import Rating
+from services.rewardmodel.domain.ratings import Rating, data_digest
 from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.card import RewardModelCard

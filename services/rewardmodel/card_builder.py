@@ -1,13 +1,12 @@
 """Builds the card of a reward model from its measurements and its context."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from services.rewardmodel.domain.completeness import OutcomeCounts
 from services.rewardmodel.domain.metrics import Reliability
-from services.rewardmodel.domain.ratings import Rating
+from services.rewardmodel.domain.ratings import data_digest
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training_protocol import TrainingReport, TrainingResult
 from services.rewardmodel.training_runner import TrainingData
@@ -29,11 +28,6 @@ class CardContext:
     history: Sequence[RewardModelRef]
     group: RewardModelGroup
     created: datetime
-
-
-def data_digest(ratings: Sequence[Rating]) -> Digest:
-    """SHA-256 over the sorted digests of the score objects: identifies the votes behind a model."""
-    return Digest(hashlib.sha256("".join(sorted(rating.score_digest for rating in ratings)).encode()).hexdigest())
 
 
 def build_card(

@@ -3,6 +3,8 @@
 A score object that is not `judged` has no rating: missing data stay missing and never become a middle value.
 """
 
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +44,11 @@ def rating_of(scores: SegmentScores, digest: str) -> Rating | None:
         standard_error=_standard_error(scores),
         agreement=scores.agreement if scores.agreement is not None else 0.0,
     )
+
+
+def data_digest(ratings: Sequence[Rating]) -> Digest:
+    """SHA-256 over the sorted digests of the score objects: identifies the votes behind a model."""
+    return Digest(hashlib.sha256("".join(sorted(rating.score_digest for rating in ratings)).encode()).hexdigest())
 
 
 def _standard_error(scores: SegmentScores) -> float:
