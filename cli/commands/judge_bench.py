@@ -235,19 +235,7 @@ def _show(half: "Half", rows: dict[str, "BenchRow"], plot: Path | None, *, as_js
 
 
 def _print(half: "Half", rows: dict[str, "BenchRow"]) -> None:
-    titles = (
-        "judge",
-        "segments",
-        "pairs",
-        "AUC",
-        "several",
-        "next three",
-        "alpha",
-        "flips",
-        "ECE (before)",
-        "s/segment",
-    )
-    print_table(f"judges on the half {half} of the bank", titles, [_cells(name, row) for name, row in rows.items()])
+    print_table(f"judges on the half {half} of the bank", TITLES, [_cells(name, row) for name, row in rows.items()])
     for name, row in rows.items():
         for figure, interval in (row.over_length or {}).items():
             print_line(f"{name}, {FIGURES[figure]} over length-only: {_interval(interval)}")

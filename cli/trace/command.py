@@ -12,6 +12,7 @@ from cli.errors import USAGE, CliError
 from cli.run_arguments import parse_run_id, parse_segment_id
 from cli.runs.options import Json, Name
 from cli.stored_runs import read_store
+from shared.contracts.ids import RunId, SegmentId
 
 if TYPE_CHECKING:
     from cli.trace.link import Link
@@ -39,23 +40,27 @@ def trace(
     compared with what refers to it. Objects that retention has removed are named.
     """
     run = parse_run_id(name)
-    if (segment is None) == (epoch is None):
+    if epoch is not None and segment is None:
+        wanted: int | SegmentId = epoch
+    elif segment is not None and epoch is None:
+        wanted = parse_segment_id(segment)
+    else:
         raise CliError(USAGE, "Name a segment, or an epoch by --epoch: the page's Segments tab shows their names.")
-    wanted = None if segment is None else parse_segment_id(segment)
-    Thread(target=import_module, args=(CHAIN,), daemon=True).start()  # while the server of an ended system starts
-
-    async def followed(store: "Store") -> "list[Link]":
-        from cli.trace.chain import trace_epoch, trace_segment
-
-        return await (trace_segment(store, run, wanted) if wanted is not None else trace_epoch(store, run, epoch or 0))
-
-    links = read_store(followed, run)
+    Thread(target=import_module, args=(CHAIN,), daemon=True).start()  # while the S3 server of an ended system starts
+    links = read_store(lambda store: _follow(store, run, wanted), run)
     if as_json:
         print_json([asdict(link) for link in links])
         return
     for link in links:
         _print(link, prompts)
     _print_end(links)
+
+
+async def _follow(store: "Store", run: RunId, wanted: int | SegmentId) -> "list[Link]":
+    """The chain of a segment, or of the epoch with this number."""
+    from cli.trace.chain import trace_epoch, trace_segment
+
+    return await (trace_epoch(store, run, wanted) if isinstance(wanted, int) else trace_segment(store, run, wanted))
 
 
 def _print(link: "Link", prompts: bool) -> None:

@@ -20,9 +20,8 @@ async def compared_links(store: Store, run: RunId, card: RewardModelCard, rating
     """
     if card.labels == "ratings":
         return []
-    from services.rewardmodel.adapters.pair_labels import (
-        PairLabelReader,  # imports SciPy: a third of the command's time
-    )
+    # Imports SciPy, which takes a third of the command's time.
+    from services.rewardmodel.adapters.pair_labels import PairLabelReader
 
     rows = {rating.segment: row for row, rating in enumerate(ratings)}
     found = await PairLabelReader(store).up_to(run, card.epoch, rows)

@@ -71,9 +71,10 @@ class PairAnswers:
 
 
 def draw_pairs(segments: Sequence[BankSegment], count: int, *, any_gain: bool = False) -> list[Pair]:
-    """Draw pairs that differ in gain, each segment before most are drawn twice; fewer pairs are the first of more.
+    """Draw pairs that differ in gain; until all segments are drawn, each pair has a new one.
 
-    With `any_gain`, the truth chooses none of them, as it must for labels of a reward model.
+    Fewer pairs are the first of more. With `any_gain`, the truth chooses none of them, as it must for labels of a
+    reward model.
     """
     rng = np.random.default_rng(PAIR_SEED)
     found: list[Pair] = []
@@ -81,8 +82,7 @@ def draw_pairs(segments: Sequence[BankSegment], count: int, *, any_gain: bool = 
     possible = sum(any_gain or a.gain != b.gain for place, a in enumerate(segments) for b in segments[:place])
     while len(found) < min(count, possible):
         order = [segments[place] for place in rng.permutation(len(segments))]
-        drawn = _neighbours(order) if any_gain else _different(order)
-        for one, other in drawn:
+        for one, other in _neighbours(order) if any_gain else _different(order):
             pair = frozenset((one.name, other.name))
             if pair not in seen:
                 seen.add(pair)
@@ -96,13 +96,18 @@ def _neighbours(order: Sequence[BankSegment]) -> list[Pair]:
 
 def _different(order: Sequence[BankSegment]) -> list[Pair]:
     """Pairs that differ in gain: neighbours, then the others among themselves, then those that are left over."""
-    pairs = [pair for pair in _neighbours(order) if pair[0].gain != pair[1].gain]
+    pairs = _of_two_gains(_neighbours(order))
     others = sorted(_without(order, pairs), key=lambda segment: segment.gain)
     half = len(others) // 2
-    apart = zip(others[:half], others[len(others) - half :], strict=True)  # seldom of one gain
-    pairs += _shown_in_turns([pair for pair in apart if pair[0].gain != pair[1].gain])
-    surplus = _without(order, pairs)  # all of one gain: they meet segments that have a pair
-    return pairs + _shown_in_turns(zip(surplus, (one for one in order if one.gain != surplus[0].gain), strict=False))
+    apart = zip(others[:half], others[len(others) - half :], strict=True)  # sorted and half of them apart: seldom equal
+    pairs += _shown_in_turns(_of_two_gains(apart))
+    surplus = _without(order, pairs)  # all of one gain: they get partners that have a pair already
+    gains = {segment.gain for segment in surplus}
+    return pairs + _shown_in_turns(zip(surplus, (one for one in order if one.gain not in gains), strict=False))
+
+
+def _of_two_gains(pairs: Iterable[Pair]) -> list[Pair]:
+    return [(one, other) for one, other in pairs if one.gain != other.gain]
 
 
 def _without(order: Sequence[BankSegment], pairs: Sequence[Pair]) -> list[BankSegment]:

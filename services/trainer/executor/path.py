@@ -12,7 +12,7 @@ from services.trainer.executor.outcome import STEPS
 from shared.game.decoding.grid import CELL
 
 NOWHERE: Final = (-9, -9)
-ANY: Final = (sys.maxsize, NOWHERE)  # dearer than every way
+NO_WAY: Final = (sys.maxsize, NOWHERE)  # costs more than every way
 AVOIDED: Final = 500  # pixels that a step onto an avoided tile costs: a detour through the whole room is cheaper
 
 
@@ -31,7 +31,7 @@ def find_path(
     if not goals:
         return None
     came: dict[Place, Place] = {}
-    best: dict[Place, tuple[int, Place]] = {}  # the cost of each place seen, and the place before it
+    best: dict[Place, tuple[int, Place]] = {}  # the lowest cost of each place seen, and the place before it
     heap: list[tuple[int, int, Place, Place]] = [
         (cost + _distance(start, goals), cost, start, NOWHERE) for start, cost in starts.items()
     ]
@@ -48,7 +48,7 @@ def find_path(
             if there in came or there in walls or not navigation.is_free(there):
                 continue
             far = cost + CELL + (AVOIDED if avoided and there not in goals and navigation.tile(there) in avoided else 0)
-            if (way := (far, place)) < best.get(there, ANY):
+            if (way := (far, place)) < best.get(there, NO_WAY):
                 best[there] = way
                 heapq.heappush(heap, (far + _distance(there, goals), far, there, place))
     return None

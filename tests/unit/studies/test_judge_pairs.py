@@ -42,9 +42,9 @@ def test_until_all_segments_are_drawn_each_pair_has_a_new_one(gains: list[int]) 
     names = {segment.name for segment in bank}
     drawn: set[str] = set()
     for pair in draw_pairs(bank, 1_000):
-        news = {segment.name for segment in pair} - drawn
-        assert news or drawn == names
-        drawn |= news
+        new = {segment.name for segment in pair} - drawn
+        assert new or drawn == names
+        drawn |= new
     assert drawn == names
 
 
