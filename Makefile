@@ -44,7 +44,7 @@ test: $(VENV)/.dev check ## run all checks and all tests
 	@$(BIN)/pytest $(TWO_AT_A_TIME) $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.dev ## run the tests that take less than ten seconds each
-	@$(BIN)/pytest -m "not slow and not llm" $(PYTEST_ARGS)
+	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
 
 gate: $(VENV)/.dev ## check that a reward model pays every milestone of all worlds (long)
 	@$(BIN)/python -m studies.gate garden vale realm $$(seq -f 'wild:%g' 0 19)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.tiny_model import write_text_model
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.llm, pytest.mark.slow, pytest.mark.timeout(400)]
 
 FIRST = "restarts.explore=1000"
 SHORT = {"epochs": 1, "epoch_steps": 600, "batch_size": 300, "envs_per_runner": 2, "episode_length": 300}

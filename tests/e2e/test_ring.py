@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 async def test_three_epochs_from_post_to_report(tmp_path: Path) -> None:
     async with live_system(tmp_path / "system") as ring:
         await ring.start_run()
-        await ring.wait_until(lambda: ring.has_segments(0), 240)
+        await ring.wait_for_segments(240)
         assert await unexpected_answers(ring) == []
         assert readable_by_others(ring) == []
         key = ring.system.layout.secret("s3-access-key").read_bytes()

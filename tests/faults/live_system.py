@@ -5,12 +5,13 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from cli.client import open_client
+from cli.client import CoordinatorClient, open_client
+from cli.errors import UNREACHABLE, CliError
 from cli.stack.connections import local_store
 from cli.stack.local_stack import STARTS, LocalStack, StackOptions, build_stack
 from cli.stack.ports import PortAllocator
@@ -27,7 +28,7 @@ from tests.faults.run_audit import RunAudit, audit_run
 RUN = RunId("ring")
 INTERVAL_S: Final = 0.05
 """Between two looks at a condition: a kill must hit the moment that it is aimed at."""
-PROGRESS_INTERVAL_S: Final = 0.5
+PROGRESS_INTERVAL_S: Final = 1.0
 """Between two looks at how far the run is, which lists many objects: looks must not take the run's processor time."""
 PATIENCE_S: Final = 120.0
 """How long an unreachable coordinator is asked again: without its store, which is away for a minute, it answers 503."""
@@ -78,15 +79,17 @@ SETTINGS_OF_TESTS = FAST_COORDINATOR | PASSABLE_GATES | NO_EXPORTS
 class LiveSystem:
     """One running system and one run. `messages` are the supervisor's messages: crashes and restarts.
 
-    `build` describes the system's processes on new ports.
+    `build` describes the system's processes on new ports. `clients` closes each client that was opened.
     """
 
     build: Callable[[], LocalStack]
+    clients: ExitStack
     messages: list[str] = field(default_factory=list)
     epochs: int = 0
     allocator: PortAllocator = field(default_factory=PortAllocator)
     system: LocalStack = field(init=False)
     store: Store = field(init=False)
+    client: CoordinatorClient = field(init=False)
     restarting: bool = False
 
     async def start(self) -> None:
@@ -101,6 +104,7 @@ class LiveSystem:
                 if attempt == 1:
                     raise
         self.store = local_store(self.system.settings)
+        self.client = self.clients.enter_context(open_client(self.system.connection))
         self.system.supervisor = asyncio.create_task(self.system.supervise())
 
     async def lose_supervisor(self) -> None:
@@ -116,13 +120,10 @@ class LiveSystem:
         return await asyncio.to_thread(self._request, method, path, body)
 
     def _request(self, method: str, path: str, body: Any) -> Any:
-        from cli.errors import UNREACHABLE, CliError
-
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                with open_client(self.system.connection) as client:
-                    return client.get(path) if method == "GET" else client.post(path, body)
+                return self.client.get(path) if method == "GET" else self.client.post(path, body)
             except CliError as problem:
                 if problem.code != UNREACHABLE or time.monotonic() > deadline:
                     raise
@@ -273,9 +274,10 @@ async def live_system(
             bus_proxy.target_port = system.ports.bus
         return system
 
-    ring = LiveSystem(build, messages, allocator=allocator)
-    try:
-        await ring.start()
-        yield ring
-    finally:
-        await ring.system.stop()
+    with ExitStack() as clients:
+        ring = LiveSystem(build, clients, messages, allocator=allocator)
+        try:
+            await ring.start()
+            yield ring
+        finally:
+            await ring.system.stop()

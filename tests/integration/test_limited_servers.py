@@ -25,6 +25,8 @@ from shared.store.memory import MemoryStore
 from tests.integration.tiny_server import KEY, serving_tiny_model
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
+pytestmark = pytest.mark.llm
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:

@@ -21,6 +21,8 @@ from tests.integration.tiny_model import write_text_model
 from tests.servers import free_ports
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
+pytestmark = pytest.mark.llm
+
 
 @pytest.fixture
 async def llm(tmp_path: Path) -> AsyncIterator[tuple[StackLayout, SupervisedProcess]]:

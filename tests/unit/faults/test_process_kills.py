@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -99,6 +100,7 @@ class SleepingSystem:
     """A system of one server and one service that only sleep."""
 
     settings: Final[dict[str, str]] = {}
+    connection: Final = None
 
     def __init__(self, folder: Path, messages: list[str]) -> None:
         async def ready() -> bool:
@@ -128,8 +130,9 @@ class SleepingSystem:
 
 async def test_with_zelda_up_all_processes_end_and_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_system, "local_store", lambda _: MemoryStore())
+    monkeypatch.setattr(live_system, "open_client", lambda _: nullcontext())
     messages: list[str] = []
-    ring = LiveSystem(cast(Any, lambda: SleepingSystem(tmp_path, messages)), messages)
+    ring = LiveSystem(cast(Any, lambda: SleepingSystem(tmp_path, messages)), ExitStack(), messages)
     await ring.start()
     before = ring.system
     waiting = asyncio.create_task(ring.wait_until(never, seconds=600))

@@ -1,8 +1,9 @@
-"""The one command of a fresh machine takes whichever of the two Pythons is there."""
+"""The developer's interface: a fresh machine takes whichever Python is there, and no target tests nothing."""
 
 import os
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,3 +35,11 @@ def test_the_python_that_is_there_makes_the_environment(pythons: tuple[str, ...]
     )
     (line,) = [line for line in done.stdout.splitlines() if ".ci/setup" in line]
     assert line.split()[2].rpartition("/")[2] == taken
+
+
+def test_every_declared_marker_marks_a_test() -> None:
+    """`make test-llm` runs the tests of one marker: without any it would test nothing."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["markers"]
+    tests = [path.read_text() for path in ROOT.glob("tests/**/test_*.py") if path != Path(__file__)]
+    for marker in (line.partition(":")[0] for line in declared):
+        assert any(f"mark.{marker}" in text for text in tests), marker
