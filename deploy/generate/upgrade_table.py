@@ -1,13 +1,13 @@
 """The table of docs/upgrade.md: which pods a changed value replaces, from the differences of two renderings."""
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import helm_python
 import yaml
 
-from deploy.generate.kustomize_base import NAMESPACE, PROFILE, RELEASE
+from deploy.generate.kustomize_base import PROFILE, RELEASE, rendered_objects
 
 BEGIN, END = "<!-- upgrade table: python -m deploy.generate -->", "<!-- end of the table -->"
 Changes = Mapping[str, tuple[str, dict[str, Any]]]
@@ -139,11 +139,8 @@ def page(text: str, chart: Path) -> str:
 
 def _pods(chart: Path, values: dict[str, Any]) -> dict[str, Any]:
     """Name -> what decides whether the pods are replaced."""
-    with helm_python.Chart.load(chart) as loaded:
-        files = loaded.render(values, name=RELEASE, namespace=NAMESPACE, is_install=True)
-    objects = [one for name, text in files.items() if name.endswith(".yaml") for one in yaml.safe_load_all(text) if one]
     found: dict[str, Any] = {}
-    for one in objects:
+    for one in chain.from_iterable(rendered_objects(chart, values).values()):
         name = one["metadata"]["name"].removeprefix(f"{RELEASE}-")
         if one["kind"] in ("Deployment", "StatefulSet"):
             found[name] = one["spec"]["template"]

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -22,13 +23,22 @@ from tests.faults.live_system import LiveSystem
 from tests.faults.process_kills import RAY_KILLS, RESTARTS, ray_kills, supervisor_kills
 
 SLEEPS: Final = "import time; time.sleep(600)"
+# Starts a child for each argument under this name, and prints how each of them ended.
+DRIVER: Final = f"""
+import subprocess, sys
+children = [subprocess.Popen([name, "-c", "{SLEEPS}"], executable=sys.executable) for name in sys.argv[1:]]
+print("started", flush=True)
+for child in children:
+    print(child.wait(), flush=True)
+"""
 
 
 class PlayingRing:
-    """A ring whose driver records a segment whenever it is asked for their number. Its trainer is this process."""
+    """A ring whose driver records a segment whenever it is asked for their number."""
 
-    def __init__(self, epochs: int = 0) -> None:
+    def __init__(self, epochs: int = 0, trainer: int | None = None) -> None:
         self.segments = self.restarts = 0
+        self.trainer = trainer or os.getpid()
         self.epochs = epochs
 
     async def segment_count(self) -> int:
@@ -41,8 +51,8 @@ class PlayingRing:
         return epoch < self.epochs
 
     def process(self, _name: str) -> SimpleNamespace:
-        """This process."""
-        return SimpleNamespace(process=SimpleNamespace(pid=os.getpid()))
+        """The trainer: this process, unless another one was given."""
+        return SimpleNamespace(process=SimpleNamespace(pid=self.trainer))
 
     async def lose_supervisor(self) -> None:
         """Count."""
@@ -55,14 +65,14 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def ray() -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Two processes with the names of Ray's, and one with another name."""
-    names = ("/ray/gcs_server", "/ray/raylet", "/ray/other")
-    started = [subprocess.Popen([name, "-c", SLEEPS], executable=sys.executable) for name in names]
-    yield started
-    for one in started:
-        one.kill()
-        one.wait()
+def driver() -> Iterator["subprocess.Popen[str]"]:
+    """A process with three children: two with the names of Ray's, and one with another name."""
+    command = [sys.executable, "-c", DRIVER, "/ray/gcs_server", "/ray/raylet", "/ray/other"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+        assert started.stdout is not None
+        assert started.stdout.readline() == "started\n"
+        yield started
+        os.killpg(started.pid, signal.SIGKILL)
 
 
 def injection(ring: PlayingRing) -> Injection:
@@ -71,13 +81,14 @@ def injection(ring: PlayingRing) -> Injection:
 
 
 async def test_processes_of_ray_are_killed_in_turn(
-    ray: list["subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
+    driver: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process_kills, "RAY_KILLS", 2)
-    round_ = injection(PlayingRing())
+    round_ = injection(PlayingRing(trainer=driver.pid))
     assert await ray_kills(round_) == "gcs_server killed 1 times, raylet killed 1 times"
-    assert [one.wait(10) for one in ray[:2]] == [-9, -9]
-    assert ray[2].poll() is None
+    assert driver.stdout is not None
+    assert [driver.stdout.readline() for _ in range(2)] == ["-9\n", "-9\n"]
+    assert driver.poll() is None, "it waits for its third child"
     assert round_.hits == {"ray": Counter(kill=2)}
 
 

@@ -13,6 +13,7 @@ from studies.judges.bank import Bank
 from studies.labels.bank_store import bank_store, record_bank
 from studies.labels.votes import ModelVotes
 from studies.plan import LabelSettings, Trial
+from studies.trial import main
 from tests.unit.studies.invented import plan
 from tests.unit.studies.small_bank import answer
 
@@ -53,14 +54,17 @@ TINY = RUN.model_copy(update={"epoch_steps": 512, "batch_size": 256, "episode_le
 
 
 @pytest.mark.parametrize("arm", ["rules-noisy", "llm", "rules-bank", "llm-shuffled"])
-def test_a_trial_of_labels_says_how_right_they_are(arm: str, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_a_trial_of_labels_says_how_right_they_are(
+    arm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     labels = LabelSettings(noisy_accuracy=0.8, noise=0.24)
     made = plan(arms=(arm,), seeds=(0,), run=TINY, episode_lengths=(300,), labels=labels).save_or_extend(tmp_path)
     if arm != "rules-noisy":
         record_a_few(tmp_path)
-    command = [sys.executable, "-m", "studies.trial", str(tmp_path), arm, "garden", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stderr[-2000:]
+    monkeypatch.setattr("studies.trial.stop_ray", lambda: None)  # other tests use it
+    assert main([str(tmp_path), arm, "garden", "0"]) == 0
     found = made.load_curves(tmp_path)[Trial(arm, "garden", 0)]
     assert len(found.steps) == 2
     store = "stores/*" if arm == "rules-noisy" else "stores/bank"
@@ -72,7 +76,7 @@ def test_a_trial_of_labels_says_how_right_they_are(arm: str, tmp_path: Path) -> 
     assert found.label_accuracy is not None
     assert found.label_accuracy == 1.0 or arm != "llm"
     assert found.shaped == int(arm == "llm-shuffled")  # the gates refuse a model of four segments
-    assert ("reward model refused" in done.stdout + done.stderr) is (arm != "llm-shuffled")
+    assert ("reward model refused" in "".join(capfd.readouterr())) is (arm != "llm-shuffled")
 
 
 def test_a_guided_trial_counts_its_suggestions(tmp_path: Path) -> None:
