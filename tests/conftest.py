@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from tests.servers import NatsServer, S3Server
 
+# Before a test imports torch. The tests run two at a time: one that calculated on both cores would wait for the other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # A busy machine is slow, and that is no fault: no example has a time limit.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

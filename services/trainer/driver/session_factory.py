@@ -27,6 +27,7 @@ from shared.game.games.registry import GameRequest
 
 TOKEN_BYTES: Final = 32
 WORKER_NICENESS: Final = "RAY_worker_niceness"
+WORKERS_AT_START: Final = "RAY_prestart_worker_first_driver"
 EVALUATION_RUNNER = 9_000  # no env runner has this index, so evaluation draws its own random numbers
 
 
@@ -110,6 +111,8 @@ def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     if learners > 1:  # Ray adds 15: beside other load, the driver's learner would wait for its replicas in every step
         os.environ.setdefault(WORKER_NICENESS, "0")
+    elif not env_runners:  # else Ray starts two processes of 80 MB for actors that will never come
+        os.environ.setdefault(WORKERS_AT_START, "0")
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
         num_cpus=driver.ray_cpus or env_runners + LOCAL_CORES,
