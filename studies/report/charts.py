@@ -13,7 +13,7 @@ from studies.summary import Curves, strata
 _PALETTE: Final = (
     "#4c566a", "#d08770", "#c2185b", "#8f5902", "#b48ead", "#2e7d32", "#66a61e", "#d4a017", "#9c27b0", "#20b2aa",
     "#556b2f", "#b8860b", "#87ceeb", "#888888", "#c0c0c0", "#1f5fa8", "#7b1fa2", "#ff1493", "#7b8fd6", "#e60049",
-    "#0a7d5a", "#f2a7c3", "#00838f", "#6a4a3a", "#ff7f50",
+    "#0a7d5a", "#f08a00", "#00838f", "#6a4a3a", "#ff7f50",
 )  # fmt: skip
 COLOURS: Final = dict(zip(ARMS, _PALETTE, strict=True))
 
@@ -29,8 +29,9 @@ def draw_curves(curves: Curves) -> bytes:
             _draw_arm(axes, arm, found, name)
     for axes, title in zip(panels, ("share of milestones", "share of episodes that finish"), strict=True):
         axes.set(xlabel="environment steps", title=title, ylim=(-0.02, 1.02))
-    panels[0].legend(loc="upper left", frameon=False, fontsize=8)
-    return _png(figure)
+    lines = panels[0].get_legend_handles_labels()
+    names = figure.legend(*lines, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=2, frameon=False, fontsize=9)
+    return _png(figure, names)
 
 
 def draw_points(curves: Curves) -> bytes:
@@ -75,11 +76,12 @@ def _band(values: Reals) -> tuple[Reals, Reals]:
     return low, high
 
 
-def _png(figure: Any) -> bytes:
+def _png(figure: Any, *beside: Any) -> bytes:
+    """The picture as PNG, large enough for what stands beside its panels."""
     from matplotlib import pyplot
 
     figure.tight_layout()
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None})
+    figure.savefig(buffer, format="png", metadata={"Software": None}, bbox_inches="tight", bbox_extra_artists=beside)
     pyplot.close(figure)
     return buffer.getvalue()
