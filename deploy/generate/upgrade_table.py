@@ -1,13 +1,12 @@
 """The table of docs/upgrade.md: which pods a changed value replaces, from the differences of two renderings."""
 
 from collections.abc import Mapping
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from deploy.generate.kustomize_base import PROFILE, RELEASE, rendered_objects
+from deploy.generate.rendering import PROFILE, RELEASE, all_objects, merged, render_files
 
 BEGIN, END = "<!-- upgrade table: python -m deploy.generate -->", "<!-- end of the table -->"
 Changes = Mapping[str, tuple[str, dict[str, Any]]]
@@ -117,7 +116,7 @@ def table(chart: Path) -> str:
     before = _pods(chart, values)
     lines = ["| value | change of | pods that are replaced | training |", "|---|---|---|---|"]
     for value, (what, change) in CHANGES.items():
-        after = _pods(chart, _merged(values, change))
+        after = _pods(chart, merged(values, change))
         replaced = sorted(name for name in before if before[name] != after.get(name))
         lines.append(f"| `{value}` | {what} | {', '.join(replaced) or 'none'} | {effect(replaced)} |")
     lines += ["", "Without a row, because a running release seldom changes them:", ""]
@@ -140,7 +139,7 @@ def page(text: str, chart: Path) -> str:
 def _pods(chart: Path, values: dict[str, Any]) -> dict[str, Any]:
     """Name -> what decides whether the pods are replaced."""
     found: dict[str, Any] = {}
-    for one in chain.from_iterable(rendered_objects(chart, values).values()):
+    for one in all_objects(render_files(chart, values)):
         name = one["metadata"]["name"].removeprefix(f"{RELEASE}-")
         if one["kind"] in ("Deployment", "StatefulSet"):
             found[name] = one["spec"]["template"]
@@ -157,11 +156,3 @@ def _compared_by_kueue(cluster: dict[str, Any]) -> list[Any]:
     groups = [cluster["spec"]["headGroupSpec"], *cluster["spec"]["workerGroupSpecs"]]
     fields = ("tolerations", "initContainers", "containers")
     return [(group.get("replicas", 1), *(group["template"]["spec"].get(field) for field in fields)) for group in groups]
-
-
-def _merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(base)
-    for key, value in more.items():
-        inner = result.get(key)
-        result[key] = _merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
-    return result

@@ -30,8 +30,8 @@ def draw_curves(curves: Curves) -> bytes:
     for axes, title in zip(panels, ("share of milestones", "share of episodes that finish"), strict=True):
         axes.set(xlabel="environment steps", title=title, ylim=(-0.02, 1.02))
     lines = panels[0].get_legend_handles_labels()
-    names = figure.legend(*lines, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=2, frameon=False, fontsize=9)
-    return _png(figure, names)
+    figure.legend(*lines, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncol=2, frameon=False, fontsize=9)
+    return _png(figure)
 
 
 def draw_points(curves: Curves) -> bytes:
@@ -76,12 +76,12 @@ def _band(values: Reals) -> tuple[Reals, Reals]:
     return low, high
 
 
-def _png(figure: Any, *beside: Any) -> bytes:
-    """The picture as PNG, large enough for what stands beside its panels."""
+def _png(figure: Any) -> bytes:
+    """The picture as PNG, large enough for a legend beside its panels."""
     from matplotlib import pyplot
 
     figure.tight_layout()
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": None}, bbox_inches="tight", bbox_extra_artists=beside)
+    figure.savefig(buffer, format="png", metadata={"Software": None}, bbox_inches="tight")
     pyplot.close(figure)
     return buffer.getvalue()

@@ -12,17 +12,16 @@ from typing import Any
 import jsonschema
 import yaml
 
-from tests.helm.rendering import ROOT, Object
+from tests.helm.rendering import LOADER, ROOT, Object
 
 FOLDER = ROOT.parent / "shared" / "crds"
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Schema = dict[str, Any]
 
 
 @cache
 def versions(path: Path) -> dict[str, Schema]:
     """apiVersion -> schema of every served version in one CRD file."""
-    document = yaml.load(path.read_text(), _LOADER)
+    document = yaml.load(path.read_text(), LOADER)
     group = document["spec"]["group"]
     return {
         f"{group}/{version['name']}": version["schema"]["openAPIV3Schema"]

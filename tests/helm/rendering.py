@@ -4,12 +4,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import helm_python
 import yaml
+
+from deploy.generate import rendering
+from deploy.generate.rendering import LOADER as LOADER
+from deploy.generate.rendering import NAMESPACE as NAMESPACE
+from deploy.generate.rendering import RELEASE as RELEASE
+from deploy.generate.rendering import Object as Object
+from deploy.generate.rendering import merged as merged
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "zelda-rlaif"
-RELEASE, NAMESPACE = "zelda", "zelda-rl"
 PROFILES = ("dev", "openshift", "prod")
 APIS = (
     "route",
@@ -23,46 +28,25 @@ APIS = (
     "objectBucketClaim",
 )
 
-Object = dict[str, Any]
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
 
 def profile(name: str) -> dict[str, Any]:
     """The values of one profile file, as a fresh copy."""
-    loaded: dict[str, Any] = yaml.load((CHART / f"values-{name}.yaml").read_text(), _LOADER)
+    loaded: dict[str, Any] = yaml.load((CHART / f"values-{name}.yaml").read_text(), LOADER)
     return loaded
-
-
-def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """`more` over `base`, map by map, as Helm does with several values files."""
-    result = dict(base)
-    for key, value in more.items():
-        inner = result.get(key)
-        result[key] = merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
-    return result
 
 
 def render_files(
     values: Mapping[str, Any], chart: Path = CHART, release: str | None = None, namespace: str | None = None
 ) -> dict[str, str]:
-    """Every file of a release as text. Loads the chart each time, because rendering changes it."""
-    with helm_python.Chart.load(chart) as loaded:
-        where = namespace or NAMESPACE
-        return dict(loaded.render(dict(values), name=release or RELEASE, namespace=where, is_install=True))
+    """Every file of a release as text."""
+    return rendering.render_files(chart, values, release or RELEASE, namespace or NAMESPACE)
 
 
 def render(
     values: Mapping[str, Any], chart: Path = CHART, release: str | None = None, namespace: str | None = None
 ) -> list[Object]:
     """All objects of a release."""
-    files = render_files(values, chart, release, namespace)
-    return [
-        parsed
-        for name, text in sorted(files.items())
-        if name.endswith(".yaml")
-        for parsed in yaml.load_all(text, _LOADER)
-        if parsed
-    ]
+    return rendering.all_objects(render_files(values, chart, release, namespace))
 
 
 def of_kind(objects: list[Object], *kinds: str) -> list[Object]:

@@ -7,9 +7,9 @@ import pytest
 
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
-    """Started without its dashboard; ray is imported only here, because most tests need none.
+    """Started without its dashboard, in ten seconds; ray is imported only here, because most tests need none.
 
-    Its start takes ten seconds of a core. A session that a test closes leaves no actor behind.
+    All tests share it, so a test closes each training session that it opens: that ends the session's actors.
     """
     import ray
 

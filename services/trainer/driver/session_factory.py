@@ -111,7 +111,7 @@ def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     if learners > 1:  # Ray adds 15: beside other load, the driver's learner would wait for its replicas in every step
         os.environ.setdefault(WORKER_NICENESS, "0")
-    elif not env_runners:  # else Ray starts two processes of 80 MB for actors that will never come
+    elif not env_runners:  # without actors, the processes of 80 MB that Ray starts for them would stay idle
         os.environ.setdefault(WORKERS_AT_START, "0")
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine

@@ -1,4 +1,4 @@
-"""The developer's interface: a fresh machine takes whichever Python is there, and no target tests nothing."""
+"""The developer's interface: a fresh machine takes whichever Python is there, and `test-llm` runs tests."""
 
 import os
 import shutil

@@ -17,7 +17,7 @@ from studies.explored.folder import ExploredPathFolder
 from studies.plan import StudyPlan
 from tests.unit.studies.invented import plan
 
-ROOM = 16  # tiles: larger than a room, so that cells differ in what was achieved, and few states are saved
+TILES_PER_CELL = 16  # one cell a room: what was achieved still makes new cells, and few states are saved
 PUBLISHED = sorted((Path(__file__).parents[3] / "docs" / "results" / "explored").glob("*.json"))
 
 FOUND = ExploredPath(
@@ -64,7 +64,7 @@ def test_a_published_path_leads_where_it_says(file: Path) -> None:
     facts = found.exploration
     run = RunConfig(world=facts["world"], seed=facts["seed"], frame_skip=facts["rollout"]["frame_skip"], epochs=1)
     environment = TrainingSessionConfig(RunId("a"), run).environment()
-    check_path(found, pack_of_path(environment, found.path, ROOM))
+    check_path(found, pack_of_path(environment, found.path, TILES_PER_CELL))
 
 
 def test_a_study_may_be_resumed_with_another_folder_of_paths(tmp_path: Path) -> None:

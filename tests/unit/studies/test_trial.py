@@ -63,7 +63,7 @@ def test_a_trial_of_labels_says_how_right_they_are(
     made = plan(arms=(arm,), seeds=(0,), run=TINY, episode_lengths=(300,), labels=labels).save_or_extend(tmp_path)
     if arm != "rules-noisy":
         record_a_few(tmp_path)
-    monkeypatch.setattr("studies.trial.stop_ray", lambda: None)  # other tests use it
+    monkeypatch.setattr("studies.trial.stop_ray", lambda: None)  # other tests go on with this Ray
     assert main([str(tmp_path), arm, "garden", "0"]) == 0
     found = made.load_curves(tmp_path)[Trial(arm, "garden", 0)]
     assert len(found.steps) == 2

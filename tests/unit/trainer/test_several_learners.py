@@ -1,7 +1,5 @@
 """Several learners learn what one learns from the same batch: equal shares, added gradients, the same steps."""
 
-import os
-
 import numpy as np
 import pytest
 import ray
@@ -9,10 +7,8 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.session import TrainingSession
-from services.trainer.driver.session_factory import WORKER_NICENESS, WORKERS_AT_START, start_ray
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
-from services.trainer.settings import DriverGroup
 from shared.contracts.learning.ppo import PpoConfig
 from shared.errors import Fatal
 from tests.unit.trainer.corridor_env import corridor_session
@@ -45,38 +41,6 @@ def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
     assert sum(losses[share.rows].mean() * share.weight for share in shares) == pytest.approx(losses.mean())
     predicted = [losses[share.rows[: share.predicted]].mean() * share.predicted_weight for share in shares]
     assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
-
-
-@pytest.fixture
-def environments(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
-    """The environment of each Ray that starts."""
-    seen: list[dict[str, str]] = []
-    for name in (WORKER_NICENESS, WORKERS_AT_START, "RAY_AUTH_TOKEN"):
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", lambda **_: seen.append(dict(os.environ)))
-    return seen
-
-
-@pytest.mark.parametrize(("learners", "niceness"), [(1, None), (2, "0")])
-def test_replicas_have_the_drivers_priority(
-    learners: int, niceness: str | None, environments: list[dict[str, str]]
-) -> None:
-    start_ray(1, DriverGroup(), learners)
-    assert [one.get(WORKER_NICENESS) for one in environments] == [niceness]
-
-
-@pytest.mark.parametrize(
-    ("env_runners", "learners", "workers"),
-    [(0, 1, "0"), (2, 1, None), (0, 2, None)],
-    ids=["alone", "with env runners", "with replicas"],
-)
-def test_a_driver_without_actors_starts_no_idle_workers(
-    env_runners: int, learners: int, workers: str | None, environments: list[dict[str, str]]
-) -> None:
-    start_ray(env_runners, DriverGroup(), learners)
-    assert [one.get(WORKERS_AT_START) for one in environments] == [workers]
 
 
 def played(learners: int, saved: bytes | None, hyper: PpoConfig = RND) -> TrainingSession:

@@ -1,0 +1,75 @@
+"""How a driver starts its own Ray.
+
+A local Ray listens on all interfaces, so each driver gives it a token that nobody else can read.
+"""
+
+import os
+import tomllib
+from pathlib import Path
+
+import pytest
+import ray
+from packaging.requirements import Requirement
+
+from services.trainer.driver.session_factory import WORKER_NICENESS, WORKERS_AT_START, start_ray
+from services.trainer.settings import DriverGroup
+
+TOKEN = "RAY_AUTH_TOKEN"
+
+
+@pytest.fixture
+def environments(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
+    """The environment of each Ray that would start. Before, no variable for Ray is set."""
+    seen: list[dict[str, str]] = []
+    for name in (TOKEN, WORKER_NICENESS, WORKERS_AT_START):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **_: seen.append(dict(os.environ)))
+    return seen
+
+
+def test_each_driver_draws_a_token(environments: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        monkeypatch.delenv(TOKEN, raising=False)
+        start_ray(1, DriverGroup())
+    one, other = (environment.get(TOKEN) for environment in environments)
+    assert one != other
+    assert all(len(bytes.fromhex(token or "")) == 32 for token in (one, other))
+
+
+def test_a_cluster_keeps_its_own_token(environments: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    start_ray(1, DriverGroup(ray_address="ray://head:10001"))
+    monkeypatch.setenv(TOKEN, "of the cluster")
+    start_ray(1, DriverGroup())
+    assert [one.get(TOKEN) for one in environments] == [None, "of the cluster"]
+
+
+@pytest.mark.parametrize(("learners", "niceness"), [(1, None), (2, "0")])
+def test_replicas_have_the_drivers_priority(
+    learners: int, niceness: str | None, environments: list[dict[str, str]]
+) -> None:
+    start_ray(1, DriverGroup(), learners)
+    assert [one.get(WORKER_NICENESS) for one in environments] == [niceness]
+
+
+@pytest.mark.parametrize(
+    ("env_runners", "learners", "workers"),
+    [(0, 1, "0"), (2, 1, None), (0, 2, None)],
+    ids=["alone", "with env runners", "with replicas"],
+)
+def test_a_driver_without_actors_starts_no_idle_workers(
+    env_runners: int, learners: int, workers: str | None, environments: list[dict[str, str]]
+) -> None:
+    start_ray(env_runners, DriverGroup(), learners)
+    assert [one.get(WORKERS_AT_START) for one in environments] == [workers]
+
+
+def test_only_releases_that_ask_for_a_token_by_default_may_be_installed() -> None:
+    """Ray 2.60 turns its token on for each local cluster (`enable_token_auth_by_default`); 2.50 does not."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    wanted = [Requirement(line) for lines in project["optional-dependencies"].values() for line in lines]
+    rays = [one for one in wanted if one.name == "ray"]
+    assert len(rays) == 2
+    assert not any(one.specifier.contains("2.59.0") for one in rays)
+    assert all(one.specifier.contains(ray.__version__) for one in rays)
