@@ -1,4 +1,4 @@
-"""Fixtures for all tests: real servers, started once per session and only when a test asks for one."""
+"""Fixtures for all tests: real servers, started only when a test asks for one."""
 
 import logging
 import os
@@ -35,15 +35,15 @@ def _logging_as_before() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer]:
-    """A NATS server with JetStream."""
+    """An empty NATS server with JetStream. It starts in 30 ms; one that deletes streams can fail to make new ones."""
     with NatsServer(tmp_path_factory.mktemp("nats")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    """An S3 server."""
+    """An S3 server, one process per test session."""
     with S3Server(tmp_path_factory.mktemp("s3")) as server:
         yield server

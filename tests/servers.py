@@ -1,7 +1,7 @@
 """Real servers for tests, on free ports of the loopback interface: a NATS server and an S3 server.
 
-`tests/conftest.py` makes them fixtures (`nats_server`, `s3_server`: one process per test session). A test that wants to
-kill or pause a server starts its own with `NatsServer(...)`.
+`tests/conftest.py` makes them fixtures (`nats_server`: one process per test; `s3_server`: one per test session). A test
+that wants to kill or pause a server starts its own with `NatsServer(...)`.
 """
 
 import os

@@ -55,8 +55,6 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
         return
     server: Any = request.getfixturevalue("nats_server")
     bus = await connect(server.settings, "contract")
-    for name in [info.config.name or "" for info in await bus.context.streams_info()]:
-        await bus.context.delete_stream(name)
     await provision(server.settings)
     yield World(bus)
     await bus.close()

@@ -21,8 +21,6 @@ async def bus(nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch) -> Async
     """A bus with three dead letters, configured for the command."""
     monkeypatch.setenv("ZELDA_BUS__URL", nats_server.url)
     client = await connect(nats_server.settings, "judge")
-    for info in await client.context.streams_info():
-        await client.context.delete_stream(info.config.name or "")
     await provision(nats_server.settings)
     for number in range(3):
         await client.publish(segment_ready(number))

@@ -93,8 +93,6 @@ def service(server: NatsServer, store: Path, **settings: str) -> Iterator[Proces
 async def bus(nats_server: NatsServer) -> AsyncIterator[NatsBus]:
     """A provisioned bus without messages."""
     client = await connect(nats_server.settings, "test")
-    for info in await client.context.streams_info():
-        await client.context.delete_stream(info.config.name or "")
     await provision(nats_server.settings)
     yield client
     await client.close()
