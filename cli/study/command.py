@@ -7,6 +7,7 @@ from typing import Any
 
 from shared.contracts.run import RunConfig
 from studies.arms import ARMS
+from studies.episode_length import episode_length
 from studies.plan import LabelSettings, StudyPlan, Trial
 
 SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
@@ -21,6 +22,7 @@ def command(plan: StudyPlan) -> str:
         [
             f"zelda study {','.join(plan.worlds)} --seeds {_seeds(plan.seeds)} --arms {','.join(plan.arms)}",
             f"--epochs {config.planned_epochs} --epoch-steps {config.epoch_steps} --frame-skip {config.frame_skip}",
+            *_length(plan),
             f"--rewards {config.rewards} --segments {config.sampling.budget}",
             f"--mode {config.shaping.mode} --coefficient {config.shaping.coefficient:g}",
             f"--conservatism {config.shaping.conservatism:g} --pooling {plan.pooling}",
@@ -59,6 +61,12 @@ def _git(*arguments: str) -> str | None:
 def _seeds(seeds: tuple[int, ...]) -> str:
     low, high = min(seeds), max(seeds) + 1
     return str(high) if low == 0 else f"{low}:{high}"
+
+
+def _length(plan: StudyPlan) -> list[str]:
+    """The option for another length than the walk-through's; it is one for all worlds."""
+    usual = tuple(episode_length(world, plan.run.frame_skip) for world in plan.worlds)
+    return [] if plan.episode_lengths == usual else [f"--episode-length {plan.episode_lengths[0]}"]
 
 
 def _labels(labels: LabelSettings) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from cli.study.command import command, widen
 from cli.trial_processes import run_trials
+from studies.episode_length import episode_length
 from studies.plan import InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.report.generate import PAGES, RESULTS, ROOT, draw_pictures, generated
 from studies.results import Results
@@ -95,6 +96,12 @@ def test_the_command_repeats_all_that_differs_from_a_usual_study() -> None:
     said = command(plan(run=run.model_copy(update={"sampling": sampling}), seeds=(100, 101)))
     assert said.startswith("zelda study garden --seeds 100:102 --arms none,judges --epochs 3 --epoch-steps 4096")
     assert said.endswith("--pooling gain -s ppo.discount=0.998")
+
+
+def test_the_command_names_a_length_that_is_not_the_walk_throughs() -> None:
+    usual = episode_length("garden", RUN.frame_skip)
+    assert "--episode-length" not in command(plan(episode_lengths=(usual,)))
+    assert " --frame-skip 4 --episode-length 500 --rewards " in command(plan(episode_lengths=(500,)))
 
 
 def test_the_command_of_a_file_names_the_trials_of_earlier_commands() -> None:
