@@ -29,15 +29,23 @@ def parse_worlds(names: str) -> tuple[str, ...]:
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
-    """Parse a number of seeds (`5` means 0 to 4) or a range without its end (`100:110` means 100 to 109)."""
-    first, colon, end = text.partition(":")
-    try:
-        low, high = (int(first), int(end)) if colon else (0, int(first))
-    except ValueError as error:
-        raise InvalidStudy(f"--seeds {text}: write a number, e.g. 5, or a range, e.g. 100:110.") from error
-    if not 0 <= low < high or high - low > MAX_SEEDS:
+    """Parse a number of seeds (`5` means 0 to 4), or ranges without their ends (`100:110`, `100:102,105:110`)."""
+    ranges = [_range(f"0:{text}" if text.isdecimal() else part, text) for part in text.split(",")]
+    seeds = {seed for one in ranges for seed in one}
+    if not all(ranges) or min(seeds) < 0 or len(seeds) > MAX_SEEDS:
         raise InvalidStudy(f"--seeds {text}: name 1 to {MAX_SEEDS} seeds, none of them negative.")
-    return tuple(range(low, high))
+    return tuple(sorted(seeds))
+
+
+def _range(part: str, text: str) -> range:
+    """The seeds of one range; of at most one more than a study may have, so that no number fills the memory."""
+    low, _, end = part.partition(":")
+    try:
+        first, last = int(low), int(end)
+    except ValueError as error:
+        said = "write a number, e.g. 5, or ranges, e.g. 100:110 or 100:102,105:110."
+        raise InvalidStudy(f"--seeds {text}: {said}") from error
+    return range(first, min(last, first + MAX_SEEDS + 1))
 
 
 def check_rewards(name: str) -> str:

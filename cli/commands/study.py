@@ -40,7 +40,7 @@ DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_stu
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
     world: Annotated[str, typer.Argument(help="Bramble world, or several with commas", metavar="WORLD")] = "garden",
-    seeds: Annotated[str, typer.Option(help="per arm: 5 is 0 to 4, 100:110 is 100 to 109; a claim needs 10")] = "5",
+    seeds: Annotated[str, typer.Option(help="per arm: 5 is 0 to 4; 1:4,7:9 is 1, 2, 3, 7, 8; a claim needs 10")] = "5",
     arms: Annotated[str, typer.Option(help="arms to train, comma-separated")] = DEFAULT_ARMS,
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
     epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,

@@ -59,8 +59,12 @@ def _git(*arguments: str) -> str | None:
 
 
 def _seeds(seeds: tuple[int, ...]) -> str:
-    low, high = min(seeds), max(seeds) + 1
-    return str(high) if low == 0 else f"{low}:{high}"
+    """The ranges of seeds as `--seeds` takes them: `5`, `100:110`, `100:102,105:110`."""
+    if seeds == tuple(range(len(seeds))):
+        return str(len(seeds))
+    firsts = [seed for seed in seeds if seed - 1 not in seeds]
+    ends = [seed + 1 for seed in seeds if seed + 1 not in seeds]
+    return ",".join(f"{first}:{end}" for first, end in zip(firsts, ends, strict=True))
 
 
 def _length(plan: StudyPlan) -> list[str]:

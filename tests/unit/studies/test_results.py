@@ -10,6 +10,7 @@ import pytest
 from cli.study.command import command, widen
 from cli.trial_processes import run_trials
 from studies.episode_length import episode_length
+from studies.options import parse_seeds
 from studies.plan import InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.report.generate import PAGES, RESULTS, ROOT, draw_pictures, generated
 from studies.results import Results
@@ -104,11 +105,16 @@ def test_the_command_names_a_length_that_is_not_the_walk_throughs() -> None:
     assert " --frame-skip 4 --episode-length 500 --rewards " in command(plan(episode_lengths=(500,)))
 
 
+@pytest.mark.parametrize("seeds", ["3", "0:1,2:3", "100:102", "100:101,103:105,107:108"])
+def test_the_command_names_the_seeds_as_they_are_asked_for(seeds: str) -> None:
+    assert f" --seeds {seeds} " in command(plan(seeds=parse_seeds(seeds)))
+
+
 def test_the_command_of_a_file_names_the_trials_of_earlier_commands() -> None:
     earlier = [Trial("visits", "garden", 98), Trial("judges", "garden", 98)]
     labels = LabelSettings(noisy_accuracy=0.8, noise=0.24, source="runs/bench/one")
     said = command(widen(PLAN, earlier, labels))
-    assert said.startswith("zelda study garden --seeds 98:102 --arms none,visits,judges")
+    assert said.startswith("zelda study garden --seeds 98:99,100:102 --arms none,visits,judges")
     assert "--pooling gain --noisy-accuracy 0.8 --labels runs/bench/one" in said
 
 

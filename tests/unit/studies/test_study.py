@@ -190,10 +190,11 @@ def test_a_repeated_arm_is_trained_once() -> None:
     assert parse_arms("judges, none,judges") == ("judges", "none")
 
 
-def test_seeds_are_a_number_or_a_range() -> None:
+def test_seeds_are_a_number_or_ranges() -> None:
     assert parse_seeds("3") == (0, 1, 2)
     assert parse_seeds("100:103") == (100, 101, 102)
-    for wrong in ("0", "-1", "5:5", "a", "1:2:3", "0:101"):
+    assert parse_seeds("314:316,311:312,315:317") == (311, 314, 315, 316)
+    for wrong in ("0", "-1", "5:5", "a", "1:2:3", "0:101", "1,2", "1:3,", "0:60,100:141", "0:1,5:5", "0:1000000000000"):
         with pytest.raises(InvalidStudy, match="--seeds"):
             parse_seeds(wrong)
 
