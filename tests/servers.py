@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cli.stack.ports import PortAllocator
+from cli.stack.ports import PORT_RANGE, PortAllocator
 from cli.stack.servers import find_program
 from shared.config.settings import BusSettings, StoreSettings
 
@@ -26,6 +26,14 @@ def free_ports(number: int) -> list[int]:
     """Different free ports whose number plus 10,000 is also free: the S3 server opens a second port there."""
     ports = PortAllocator()
     return [ports.allocate() for _ in range(number)]
+
+
+def share_of_ports(worker: str | None, workers: str | None) -> range:
+    """The ports of one of several test processes, by the names that pytest-xdist gives them; all without it."""
+    if worker is None or workers is None:
+        return PORT_RANGE
+    number, size = int(worker.removeprefix("gw")), len(PORT_RANGE) // int(workers)
+    return PORT_RANGE[number * size : (number + 1) * size]
 
 
 class _Server(ABC):

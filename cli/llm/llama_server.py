@@ -4,15 +4,19 @@ It listens on loopback only, asks for the key, and serves neither pages nor its 
 """
 
 import argparse
+import os
 import sys
 import threading
+import time
 from pathlib import Path
+from typing import Final, NoReturn
 
 import xllamacpp
 
 from shared.process.cores import usable_cores
 
-WRONG_MODEL = 2  # the exit code of a configuration that no restart can fix
+WRONG_MODEL: Final = 2  # the exit code of a configuration that no restart can fix
+LAST_LINES_S: Final = 0.5  # llama.cpp's lines about a model that it cannot load are written within a few milliseconds
 
 
 def main() -> None:
@@ -32,10 +36,18 @@ def main() -> None:
     try:
         server = xllamacpp.Server(server_parameters(options))
     except RuntimeError as error:
-        parser.exit(WRONG_MODEL, f"{options.model}: llama.cpp cannot load this model ({error}): try another file.\n")
+        _end_with(f"{options.model}: llama.cpp cannot load this model ({error}): try another file.")
     sys.stdout.write(f"{options.name} is served at {server.listening_address}\n")
     sys.stdout.flush()
     threading.Event().wait()
+
+
+def _end_with(reason: str) -> NoReturn:
+    """End with `reason` as the last line of the log: llama.cpp's threads write until the process has ended."""
+    time.sleep(LAST_LINES_S)
+    sys.stderr.write(f"{reason}\n")
+    sys.stderr.flush()
+    os._exit(WRONG_MODEL)  # an exit of Python would let llama.cpp write what it still holds
 
 
 def server_parameters(options: argparse.Namespace) -> xllamacpp.CommonParams:

@@ -4,7 +4,7 @@ import secrets
 import socket
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 # SeaweedFS opens a gRPC port 10,000 above each HTTP port. Both stay below 32,768: the kernel gives higher ports to
 # outgoing connections, which could take a port between the check and its use.
@@ -17,8 +17,10 @@ MAX_TRIES: Final = 1_000
 class PortAllocator:
     """Allocates free ports of a range, each once. Systems that start together need ranges of their own."""
 
-    def __init__(self, ports: range = PORT_RANGE) -> None:
-        self._ports = ports
+    usual: ClassVar[range] = PORT_RANGE
+
+    def __init__(self, ports: range | None = None) -> None:
+        self._ports = self.usual if ports is None else ports
         self._allocated: set[int] = set()
 
     def allocate(self, wanted: int | None = None) -> int:
