@@ -18,6 +18,7 @@ class PortAllocator:
     """Allocates free ports of a range, each once. Systems that start together need ranges of their own."""
 
     usual: ClassVar[range] = PORT_RANGE
+    """Of an allocator without a range of its own."""
 
     def __init__(self, ports: range | None = None) -> None:
         self._ports = self.usual if ports is None else ports
