@@ -4,6 +4,7 @@
 that wants to kill or pause a server starts its own with `NatsServer(...)`.
 """
 
+import asyncio
 import os
 import secrets
 import signal
@@ -11,15 +12,18 @@ import subprocess
 import time
 import urllib.request
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
-from cli.stack.ports import PORT_RANGE, PortAllocator
+from cli.stack.ports import PortAllocator
 from cli.stack.servers import find_program
 from shared.config.settings import BusSettings, StoreSettings
+from shared.errors import Transient
 
 START_S = 20.0
+Answer = TypeVar("Answer")
 
 
 def free_ports(number: int) -> list[int]:
@@ -28,12 +32,16 @@ def free_ports(number: int) -> list[int]:
     return [ports.allocate() for _ in range(number)]
 
 
-def share_of_ports(worker: str | None, workers: str | None) -> range:
-    """The ports of one of several test processes, by the names that pytest-xdist gives them; all without it."""
-    if worker is None or workers is None:
-        return PORT_RANGE
-    number, size = int(worker.removeprefix("gw")), len(PORT_RANGE) // int(workers)
-    return PORT_RANGE[number * size : (number + 1) * size]
+async def when_back(call: Callable[[], Awaitable[Answer]], seconds: float = 30) -> Answer:
+    """What `call` returns once its server answers; the last error if it does not within `seconds`."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return await call()
+        except Transient:
+            if time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(0.2)
 
 
 class _Server(ABC):

@@ -14,11 +14,17 @@ GRPC_OFFSET: Final = 10_000
 MAX_TRIES: Final = 1_000
 
 
+def share_of_ports(number: int, of: int) -> range:
+    """The ports of program `number`, counted from 0, of so many that start systems at the same time."""
+    size = len(PORT_RANGE) // of
+    return PORT_RANGE[number * size : (number + 1) * size]
+
+
 class PortAllocator:
     """Allocates free ports of a range, each once. Systems that start together need ranges of their own."""
 
     usual: ClassVar[range] = PORT_RANGE
-    """Of an allocator without a range of its own."""
+    """The range of an allocator that is given none."""
 
     def __init__(self, ports: range | None = None) -> None:
         self._ports = self.usual if ports is None else ports

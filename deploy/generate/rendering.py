@@ -8,9 +8,8 @@ import helm_python
 import yaml
 
 RELEASE, NAMESPACE, PROFILE = "zelda", "zelda-rl", "values-openshift.yaml"
-LOADER: Final = getattr(
-    yaml, "CSafeLoader", yaml.SafeLoader
-)  # libyaml's parser, where PyYAML has it: ten times as fast
+# libyaml's parser, where PyYAML has it: ten times as fast.
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Object = dict[str, Any]
 

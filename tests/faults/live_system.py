@@ -24,6 +24,7 @@ from shared.store import keys
 from shared.store.port import Store
 from tests.faults.fault_proxy import FaultProxy
 from tests.faults.run_audit import RunAudit, audit_run
+from tests.servers import when_back
 
 RUN = RunId("ring")
 INTERVAL_S: Final = 0.05
@@ -183,7 +184,7 @@ class LiveSystem:
     async def wait_for_progress(self, seconds: float = 120) -> float:
         """Wait until the run has more objects than now; return the seconds that it took."""
         began = time.monotonic()
-        objects = await self._count_when_back(seconds)
+        objects = await when_back(self.object_count, seconds)
         await self.wait_until(lambda: self._has_more(objects), seconds, PROGRESS_INTERVAL_S)
         return time.monotonic() - began
 
@@ -207,17 +208,6 @@ class LiveSystem:
         """Number of played epochs."""
         entries = await self.store.list(keys.epochs_prefix(RUN))
         return sum(entry.key.endswith("/finished.json") for entry in entries)
-
-    async def _count_when_back(self, seconds: float) -> int:
-        """The number of objects, as soon as the store answers."""
-        deadline = time.monotonic() + seconds
-        while True:
-            try:
-                return await self.object_count()
-            except Transient:
-                if time.monotonic() > deadline:
-                    raise
-                await asyncio.sleep(0.5)
 
     async def _has_more(self, objects: int) -> bool:
         try:

@@ -13,11 +13,10 @@ from shared.bus.provision import provision as provision_bus
 from shared.bus.topology import JUDGE_SEGMENTS, REWARDMODEL_SCORES
 from shared.errors import Transient
 from shared.store.open import open_store
-from shared.store.port import Store
 from shared.store.provision import provision
 from tests.events import segment_ready
 from tests.faults.stub_process import stub_service
-from tests.servers import NatsServer, S3Server
+from tests.servers import NatsServer, S3Server, when_back
 
 KEY = "models/runs/demo/summary.json"
 
@@ -31,19 +30,6 @@ def server(tmp_path: Path) -> Iterator[S3Server]:
         yield own
 
 
-async def wait_until_back(store: Store, seconds: float = 30) -> None:
-    """Wait until the store responds again."""
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            await store.put(KEY, b"again")
-        except Transient:
-            assert time.monotonic() < deadline
-            await asyncio.sleep(0.2)
-        else:
-            return
-
-
 async def test_a_killed_store_raises_transient_and_loses_nothing(server: S3Server) -> None:
     store = open_store(server.settings("faults"))
     digests = {number: await store.create(f"models/runs/demo/{number}", b"%d" % number) for number in range(50)}
@@ -54,7 +40,7 @@ async def test_a_killed_store_raises_transient_and_loses_nothing(server: S3Serve
             await call
     assert time.monotonic() - started < 4 * 15
     server.start()
-    await wait_until_back(store)
+    await when_back(lambda: store.put(KEY, b"again"))
     for number, digest in digests.items():
         assert await store.get(f"models/runs/demo/{number}", digest) == b"%d" % number
 
@@ -70,7 +56,7 @@ async def test_a_paused_store_blocks_no_call_beyond_fifteen_seconds(server: S3Se
     server.signal(signal.SIGCONT)
     assert all(isinstance(outcome, Transient) for outcome in outcomes), outcomes
     assert took < 15.5
-    await wait_until_back(store)
+    await when_back(lambda: store.put(KEY, b"again"))
 
 
 async def _drained(bus: NatsBus, seconds: float) -> None:

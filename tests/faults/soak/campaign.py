@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.stack.ports import PORT_RANGE, PortAllocator
+from cli.stack.ports import PortAllocator, share_of_ports
 from tests.faults.fault_injection import DROPS_SEGMENTS, PASSES_DEADLINES
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak.records import RoundRecord, append_round, read_rounds
@@ -45,8 +45,7 @@ class Campaign:
 
     async def _round(self, kind: str, seed: int, job: int, undisturbed: RunAudit) -> RoundRecord:
         """Play one round and keep it. A round that raises is a failed round; the campaign goes on."""
-        size = len(PORT_RANGE) // self.jobs
-        ports = PortAllocator(PORT_RANGE[job * size : (job + 1) * size])
+        ports = PortAllocator(share_of_ports(job, self.jobs))
         try:
             record = record_of(await run_round(kind, seed, ports, self.logs), seed, undisturbed)
         except Exception as error:  # any error: a system that hangs or breaks is what a round looks for
