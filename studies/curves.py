@@ -13,6 +13,7 @@ from shared.contracts.driver import SUGGESTION_OUTCOMES, SuggestionOutcome
 
 MEASURE: Final = "evaluation/milestones_share_mean"
 FINISHED: Final = "evaluation/finished_mean"
+MOST: Final = "evaluation/milestones_max"
 LABEL_ACCURACY: Final = "labels/accuracy"
 SUGGESTIONS: Final = "suggestions/"
 LAST: Final = 3  # evaluations at the end that count; a single one is noise of seven episodes
@@ -25,7 +26,8 @@ class Curve(BaseModel):
 
     `shaped` counts the epochs that a reward model shaped. `label_accuracy` is the share of pairs of labelled segments
     that differ in milestones gained and that the labels order rightly; None without labels, and in older trials.
-    `suggestions` counts those of all epochs by outcome; None without guidance.
+    `suggestions` counts those of all epochs by outcome; None without guidance. `most` is the number of milestones that
+    the best episode of each evaluation had; None in older trials.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -36,11 +38,12 @@ class Curve(BaseModel):
     shaped: int = 0
     label_accuracy: float | None = None
     suggestions: dict[SuggestionOutcome, int] | None = None
+    most: tuple[int, ...] | None = None
 
     @model_validator(mode="after")
     def _equal_lengths(self) -> Self:
-        if not len(self.steps) == len(self.share) == len(self.finished):
-            raise ValueError("steps, share and finished differ in length")
+        if not len(self.steps) == len(self.share) == len(self.finished) == len(self.most or self.steps):
+            raise ValueError("steps, share, finished and most differ in length")
         return self
 
     @classmethod
@@ -54,6 +57,7 @@ class Curve(BaseModel):
             shaped=int(sum(row["shaped"] for row in rows)),
             label_accuracy=next((round(row[LABEL_ACCURACY], DIGITS) for row in rows if LABEL_ACCURACY in row), None),
             suggestions=_suggestions(rows),
+            most=tuple(int(row[MOST]) for row in seen) if all(MOST in row for row in seen) else None,
         )
 
     @property
@@ -75,6 +79,11 @@ class Curve(BaseModel):
     def finished_after(self) -> int | None:
         """Steps at the first evaluation that finishes the world, or None."""
         return next((steps for steps, share in zip(self.steps, self.finished, strict=True) if share >= SUCCESS), None)
+
+    def reached_after(self, milestones: int) -> int | None:
+        """Steps at the first evaluation in which an episode had this many milestones, or None."""
+        evaluations = zip(self.steps, self.most or [0] * len(self.steps), strict=True)
+        return next((steps for steps, most in evaluations if most >= milestones), None)
 
 
 def _suggestions(rows: Sequence[dict[str, Any]]) -> dict[SuggestionOutcome, int] | None:

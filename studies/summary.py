@@ -70,8 +70,16 @@ def _arm(found: list[tuple[Trial, Curve]], worlds: list[str]) -> dict[str, Any]:
         result["label_accuracy"] = [curve.label_accuracy for _, curve in found]
     if any(curve.suggestions is not None for _, curve in found):
         result["suggestions"] = _suggestions([curve for _, curve in found])
+    if all(curve.most is not None for _, curve in found):
+        result["milestone_after"] = _milestone_after([curve for _, curve in found])
     result["iqm"] = {name: _interval(iqm_estimate(*strata(curves, arm, name, worlds))) for name in SCORES}
     return result
+
+
+def _milestone_after(curves: list[Curve]) -> list[list[int | None]]:
+    """For each number of milestones that a trial reached: the steps after which each trial first had it, or None."""
+    top = max(max(curve.most or (0,)) for curve in curves)
+    return [[curve.reached_after(milestones) for curve in curves] for milestones in range(1, top + 1)]
 
 
 def _suggestions(curves: list[Curve]) -> dict[str, list[int]]:

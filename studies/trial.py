@@ -55,7 +55,15 @@ from studies.plan import StudyPlan, Trial
 from studies.random_model import RandomRewardModel
 from studies.whole_file import write_whole
 
-CURVE_METRICS = ("milestones_share_mean", "milestones_mean", "return_mean", "finished_mean", "rooms_mean", "tiles_mean")
+CURVE_METRICS = (
+    "milestones_share_mean",
+    "milestones_mean",
+    "milestones_max",
+    "return_mean",
+    "finished_mean",
+    "rooms_mean",
+    "tiles_mean",
+)
 
 RESTARTED_SHARE = 0.5  # unless the study sets another one
 

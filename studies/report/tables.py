@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from statistics import median_low
+from typing import Any, Final
 
 from studies.arms import ARMS
 from studies.curves import SCORES, SUCCESS, TITLES
 
 Summary = Mapping[str, Any]
+STEPS_OF_NEVER: Final = 10**18
+"""More than any study's: sorts a trial that never reached something behind all others."""
 
 
 def arms_table(summary: Summary) -> str:
@@ -38,9 +41,22 @@ def comparisons_table(subject: str, against: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def milestones_table(summary: Summary) -> str:
+    """One row per number of milestones: the steps until an evaluation episode of each arm's trials had as many."""
+    arms = {name: arm["milestone_after"] for name, arm in summary["arms"].items() if "milestone_after" in arm}
+    heads = "".join(f" `{name}` |" for name in arms)
+    lines = [f"| milestones, first reached after steps: median (range) |{heads}", "|---|" + "---|" * len(arms)]
+    for row in range(max(map(len, arms.values()))):
+        cells = [_reached(found[row]) if row < len(found) else "never" for found in arms.values()]
+        lines.append(f"| {row + 1} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
 def to_markdown(summary: Summary) -> str:
-    """The table of the arms, and one of comparisons for each arm that is compared with others."""
+    """The table of the arms, that of milestones, and one of comparisons for each arm that is compared with others."""
     tables = [arms_table(summary)]
+    if any(arm.get("milestone_after") for arm in summary["arms"].values()):
+        tables.append(milestones_table(summary))
     for subject, key in (("judges", "against"), ("llm", "llm_against")):
         if summary.get(key):
             tables.append(comparisons_table(subject, summary[key]))
@@ -67,6 +83,18 @@ def _seeds_in_a_world(arm: Mapping[str, Any]) -> int:
 def _interval(found: Mapping[str, float], seeds: int) -> str:
     interval = "one seed" if seeds == 1 else f"{found['low']:.3f} to {found['high']:.3f}"
     return f"{found['value']:.3f} ({interval})"
+
+
+def _reached(after: list[int | None]) -> str:
+    """Median over trials, with their range; a trial that never reached it is slower than any other."""
+    reached = sorted(steps for steps in after if steps is not None)
+    if not reached:
+        return "never"
+    missing = len(after) - len(reached)
+    if missing >= len(reached):
+        return f"{len(reached)} of {len(after)} trials"
+    slowest = "never" if missing else f"{reached[-1]:,}"
+    return f"{median_low([*reached, *[STEPS_OF_NEVER] * missing]):,} ({reached[0]:,} to {slowest})"
 
 
 def _steps(after: list[int | None]) -> str:

@@ -239,6 +239,26 @@ def test_an_episode_is_as_long_as_its_world_needs() -> None:
 def test_curves_with_lists_of_different_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="differ in length"):
         Curve(steps=(1, 2), share=(0.1,), finished=(0.0, 0.0))
+    with pytest.raises(ValueError, match="differ in length"):
+        Curve(steps=(1, 2), share=(0.1, 0.2), finished=(0.0, 0.0), most=(1,))
+
+
+def test_the_steps_to_each_milestone_count_the_best_episode_of_an_evaluation() -> None:
+    fast, slow, none = (
+        Curve(steps=(10, 20, 30), share=(0.0, 0.1, 0.2), finished=(0.0,) * 3, most=most)
+        for most in ((1, 1, 3), (0, 2, 1), (0, 0, 0))
+    )
+    assert [fast.reached_after(milestones) for milestones in range(1, 5)] == [10, 30, 30, None]
+    result = summarise({**trials("judges", fast, slow, none), **trials("rnd", slow, slow, fast), **trials("sil", none)})
+    assert result["arms"]["judges"]["milestone_after"] == [[10, 20, None], [30, 20, None], [30, None, None]]
+    rows = to_markdown(result).split("| milestones, first reached")[1].splitlines()
+    assert rows[0].endswith("| `rnd` | `judges` | `sil` |")
+    assert rows[2:5] == [
+        "| 1 | 20 (10 to 20) | 20 (10 to never) | never |",
+        "| 2 | 20 (20 to 30) | 30 (20 to never) | never |",
+        "| 3 | 1 of 3 trials | 1 of 3 trials | never |",
+    ]
+    assert "first reached" not in to_markdown(summarise(trials("judges", curve(0.5))))
 
 
 def test_one_seed_is_shown_as_one_seed_and_not_as_an_interval() -> None:
