@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
 
 import structlog
 
@@ -25,18 +24,18 @@ from services.rewardmodel.training_runner import TrainingRunner
 from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
-from shared.contracts.events import RmTrained, RunState
+from shared.contracts.events import RmTrained
 from shared.contracts.ids import Digest, RunId
-from shared.contracts.run import RunConfig, RunRecord
+from shared.contracts.run import RunConfig
 from shared.errors import DigestMismatch, Permanent, Transient
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
+from shared.state.label_deadline import deadline_of_run
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
 SOURCE = "rewardmodel"
-HALTED_STATES: Final[frozenset[RunState]] = frozenset({"stopping", "stopped", "failed"})
 log = structlog.get_logger(__name__)
 
 
@@ -139,10 +138,10 @@ class Handlers:
             complete = outcomes.complete and await self._has_pairs(finished, config)
             remaining_s = (deadline - self._now()).total_seconds()
             if remaining_s <= 0 and not complete:
-                record = await self._run_record(finished.run)
-                if record is not None and record.state in HALTED_STATES:
-                    return None  # a card is final; the coordinator republishes the event after a resume
-                deadline = finished.deadline(config.judge_deadline_s, record.updated if record else None)
+                later = await deadline_of_run(self._runs, finished, config.judge_deadline_s)
+                if later is None:
+                    return None
+                deadline = later
                 remaining_s = (deadline - self._now()).total_seconds()
             if complete or remaining_s <= 0:
                 log.info("scores collected", **outcomes.counts(), complete=complete)
@@ -160,14 +159,6 @@ class Handlers:
         outcomes = await self._scores.epoch(finished.run, finished.epoch)
         statuses = {outcome.segment: outcome.status for outcome in outcomes}
         return count_outcomes([segment.segment for segment in finished.segments], statuses)
-
-    async def _run_record(self, run: RunId) -> RunRecord | None:
-        """The run's record; None if it is unreadable, which must not prevent a training."""
-        try:
-            return await self._runs.latest(run)
-        except Permanent as error:
-            log.warning("run record unreadable", run=run, error=str(error))
-            return None
 
     async def _train(
         self, run: RunId, epoch: int, outcomes: OutcomeCounts, config: RunConfig

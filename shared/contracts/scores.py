@@ -18,6 +18,7 @@ DimensionName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,29}$")]
 DIMENSIONS: tuple[str, ...] = ("progress", "dialog", "puzzle", "novelty", "efficiency")
 MAX_VOTE = 5
 MAX_REPLIES_BYTES = 4 * 1024 * 1024  # unpacked; a prompt without pictures has some 20 kB
+MAX_REPLY = 100_000  # characters of a kept reply
 
 
 class DimensionScore(Contract):
@@ -94,7 +95,7 @@ class JudgeReplies(Contract):
 
     judge: JudgeName
     prompt: dict[str, Any] = Field(description="the request body without seed; pictures are replaced by their SHA-256")
-    replies: list[Annotated[str, Field(max_length=100_000)]] = Field(max_length=100)
+    replies: list[Annotated[str, Field(max_length=MAX_REPLY)]] = Field(max_length=100)
 
     def pack(self) -> bytes:
         """The document as gzip. Equal content gives equal bytes."""

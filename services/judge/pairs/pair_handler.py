@@ -26,7 +26,9 @@ from shared.contracts.ids import SegmentId
 from shared.contracts.judging.pairs import PairSelection, SelectedPair
 from shared.errors import Permanent, Transient
 from shared.process.in_progress import InProgress
+from shared.state.label_deadline import deadline_of_run
 from shared.state.pairs import PairReader
+from shared.state.runs import RunRecords
 from shared.state.scores import ScoreObject, ScoreReader
 from shared.store import keys
 from shared.store.create import create_or_read
@@ -56,6 +58,7 @@ class PairHandler:
     ) -> None:
         self._store, self._judge, self._ledgers, self._gates = store, judge, ledgers, gates
         self._rubric, self._stopping, self._poll_s = rubric, stopping, poll_s
+        self._runs = RunRecords(store)
         self._scores, self._pairs = ScoreReader(store), PairReader(store, rubric)
         self._comparer = None if judge is None else PairComparer(store, judge, loader, rubric)
         self._in_progress: InProgress[str] = InProgress()  # keys of selections
@@ -87,8 +90,10 @@ class PairHandler:
             return
         selection = await self._pairs.selection(finished.run, finished.epoch)
         # A repeated event finds the selection made and waits no more: the scores that exist give the gaps.
-        deadline = finished.created if selection is not None else finished.deadline(start.config.judge_deadline_s)
-        values = await self._wait_for_scores(finished, deadline)
+        values = await self._wait_for_scores(finished, None if selection is not None else start.config.judge_deadline_s)
+        if values is None:
+            log.info("pairs deferred: run halted", run=finished.run, epoch=finished.epoch)
+            return
         if selection is None:
             if await self._has_model(finished):
                 log.info("pairs not selected: the reward model exists", run=finished.run, epoch=finished.epoch)
@@ -102,16 +107,23 @@ class PairHandler:
         start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
         return start, finished
 
-    async def _wait_for_scores(self, finished: EpochFinishedRecord, deadline: datetime) -> Values:
-        """Wait until every segment is concluded, at most until the deadline or until the model exists."""
+    async def _wait_for_scores(self, finished: EpochFinishedRecord, judge_deadline_s: float | None) -> Values | None:
+        """Wait until every segment is concluded or the model exists, at most until the deadline.
+
+        Without `judge_deadline_s` it does not wait. None if the run is halted at the deadline: a selection is final.
+        """
+        deadline = finished.created if judge_deadline_s is None else finished.deadline(judge_deadline_s)
         known: dict[str, ScoreObject | None] = {}  # each object is read once
         while True:
             known |= await self._scores.read_epoch(finished.run, finished.epoch, known)
             values = _values(finished, known)
-            if len(values) == len(finished.segments) or datetime.now(UTC) >= deadline:
+            if len(values) == len(finished.segments) or judge_deadline_s is None or await self._has_model(finished):
                 return values
-            if await self._has_model(finished):
-                return values
+            if datetime.now(UTC) >= deadline:
+                later = await deadline_of_run(self._runs, finished, judge_deadline_s)
+                if later is None or datetime.now(UTC) >= later:
+                    return None if later is None else values
+                deadline = later
             self._require_time()
             await asyncio.sleep(self._poll_s)
 

@@ -61,6 +61,14 @@ class VoteSession:
     usage: Usage = field(default_factory=Usage)
 
 
+@dataclass(frozen=True, slots=True)
+class KnownAnswer:
+    """A result with the raw replies that it came from; without them if the service keeps none."""
+
+    result: JudgeResult
+    replies: list[str]
+
+
 class Judge:
     """One judge of the pool. `context` is the server's context length in tokens, None until it is known."""
 
@@ -72,7 +80,7 @@ class Judge:
         self.context: int | None = None
         self._model = model
         self._prompt_builder = asyncio.Semaphore(1)  # encoding frames in more threads would starve the event loop
-        self._cache: BoundedCache[str, JudgeResult] | None = BoundedCache(cache_size) if cache_size else None
+        self._cache: BoundedCache[str, KnownAnswer] | None = BoundedCache(cache_size) if cache_size else None
 
     async def evaluate(self, judge_input: JudgeInput, budget: BudgetTracker, *, fresh: bool = False) -> JudgeResult:
         """Return the judge's result; `fresh` bypasses the cache. Raises RouteUnavailable without any response."""
@@ -84,12 +92,13 @@ class Judge:
         known = None if fresh or self._cache is None else self._cache.get(prompt.digest)
         if known is not None:
             telemetry.CACHED.labels(self.spec.name).inc()
-            return known.model_copy(update={"usage": Usage()})
+            kept = await self._keep(judge_input, prompt, known.replies)  # replies are kept for each run
+            return known.result.model_copy(update={"usage": Usage(), "kept": kept})
         session = await self._collect_votes(judge_input, prompt, budget)
         kept = await self._keep(judge_input, prompt, session.replies)
         result = self._to_result(prompt, session).model_copy(update={"kept": kept})
         if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
-            self._cache.put(prompt.digest, result)
+            self._cache.put(prompt.digest, KnownAnswer(result, session.replies if kept else []))
         return result
 
     def seconds_since_response(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from services.judge.service.prompt_builder import Prompt
 from shared.contracts.base import sha256
 from shared.contracts.ids import Digest, JudgeName, RunId
-from shared.contracts.scores import JudgeReplies
+from shared.contracts.scores import MAX_REPLY, JudgeReplies
 from shared.store import keys
 from shared.store.port import Store
 
@@ -19,9 +19,15 @@ class ReplyArchive:
 
     async def keep(self, run: RunId, judge: JudgeName, prompt: Prompt, replies: list[str]) -> None:
         """Store a prompt with its replies. A prompt that is asked again replaces its former replies."""
-        document = JudgeReplies(judge=judge, prompt=_without_pictures(prompt.body), replies=replies)
+        texts = [_storable(text) for text in replies]
+        document = JudgeReplies(judge=judge, prompt=_without_pictures(prompt.body), replies=texts)
         packed = await asyncio.to_thread(document.pack)
         await self._store.put(keys.replies(run, Digest(prompt.digest)), packed)
+
+
+def _storable(text: str) -> str:
+    """The reply as it can be stored: at most MAX_REPLY characters, and `?` for what UTF-8 has no code for."""
+    return text[:MAX_REPLY].encode("utf-8", "replace").decode("utf-8")
 
 
 def _without_pictures(value: Any) -> Any:

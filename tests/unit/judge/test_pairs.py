@@ -14,11 +14,11 @@ from shared.contracts.base import sha256
 from shared.contracts.card import PairAccuracy, RewardModelCard
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, RewardModelRef, SegmentRef
-from shared.contracts.events import EpochFinished
+from shared.contracts.events import EpochFinished, RunState
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, SegmentId
 from shared.contracts.judging.pairs import PairComparison, PairSelection
 from shared.contracts.learning.reward_learning import LabelsConfig
-from shared.contracts.run import RunConfig
+from shared.contracts.run import RunConfig, RunRecord
 from shared.contracts.scores import JudgeReplies
 from shared.errors import Transient
 from shared.game.recording.segment import Members, pack_state, write_segment
@@ -53,7 +53,12 @@ def reference(name: str, raw: bytes, epoch: int = 0) -> SegmentRef:
 
 
 async def ended(
-    one: JudgeHarness, listed: list[SegmentRef], epoch: int, labels: LabelsConfig, **start: Any
+    one: JudgeHarness,
+    listed: list[SegmentRef],
+    epoch: int,
+    labels: LabelsConfig,
+    created: datetime | None = None,
+    **start: Any,
 ) -> Envelope:
     order = EpochStart(run=RUN, epoch=epoch, fence=1, config=RunConfig(labels=labels), created=NOW, **start)
     await one.store.create(keys.epoch_start(RUN, epoch), order.to_bytes())
@@ -67,12 +72,18 @@ async def ended(
         segments=listed,
         checkpoint_key=f"{keys.checkpoint_prefix(RUN, epoch)}all",
         checkpoint_digest=Digest("d" * 64),
-        created=datetime.now(UTC),
+        created=created or datetime.now(UTC),
     )
     key = keys.epoch_finished(RUN, epoch)
     digest = Digest(await one.store.create(key, record.to_bytes()))
     data = EpochFinished(run=RUN, epoch=epoch, key=key, digest=digest, segments=len(listed))
     return wrap(data, source="trainer", fence=1)
+
+
+async def set_run_state(one: JudgeHarness, state: RunState, revision: int) -> None:
+    now = datetime.now(UTC)
+    record = RunRecord(run=RUN, revision=revision, state=state, config=RunConfig(), created=NOW, updated=now)
+    await one.store.create(keys.run_revision(RUN, revision), record.to_bytes())
 
 
 async def selection(one: JudgeHarness, epoch: int = 0) -> PairSelection:
@@ -200,6 +211,26 @@ async def test_pairs_wait_for_the_scores_of_their_epoch(harness: OpenHarness) ->
     event = await ended(one, [reference("s0", raw)], 0, PAIRS)
     with pytest.raises(Transient, match="the service is stopping"):
         await one.runtime.pairs.epoch_finished(event)
+
+
+async def test_pairs_of_a_stopped_run_are_selected_after_its_resume(harness: OpenHarness) -> None:
+    one = harness()
+    raw, late = archive("s0", walk(2)), archive("s1", walk(3))
+    await one.runtime.handlers.segment_ready(await recorded(one.store, raw, "s0"))
+    listed = [reference("s0", raw), reference("s1", late)]
+    event = await ended(one, listed, 0, PAIRS, created=NOW)
+    await set_run_state(one, "stopped", revision=0)
+    await one.runtime.pairs.epoch_finished(event)
+    assert not await one.store.exists(keys.pair_selection(RUN, 0)), "a selection among one segment is final"
+
+    await set_run_state(one, "running", revision=1)
+    one.stopping = True  # what still waits gives up
+    with pytest.raises(Transient, match="the service is stopping"):
+        await one.runtime.pairs.epoch_finished(event)
+    one.stopping = False
+    await one.runtime.handlers.segment_ready(await recorded(one.store, late, "s1"))
+    await one.runtime.pairs.epoch_finished(event)
+    assert len((await selection(one)).pairs) == 1
 
 
 async def test_nothing_is_asked_once_the_reward_model_exists(harness: OpenHarness) -> None:

@@ -2,14 +2,15 @@
 
 import gzip
 import json
+from dataclasses import replace
 
 import pytest
 
 from services.judge.config import JudgeSpec
 from services.judge.service.judge import Judge
 from services.judge.service.reply_archive import ReplyArchive
-from shared.contracts.ids import JudgeName
-from shared.contracts.scores import MAX_REPLIES_BYTES, JudgeReplies
+from shared.contracts.ids import JudgeName, RunId
+from shared.contracts.scores import MAX_REPLIES_BYTES, MAX_REPLY, JudgeReplies
 from shared.errors import ContractError
 from shared.llm.budget import Budget, BudgetTracker
 from shared.llm.port import Choice
@@ -22,8 +23,8 @@ SPEC = JudgeSpec(name=JudgeName("one"), route="r", model="m", dimensions=("progr
 GOOD, BAD = json.dumps({"reason": "a key", "progress": 4}), "I would say four."
 
 
-async def asked(store: MemoryStore) -> JudgeReplies:
-    model = ScriptedModel(Choice(GOOD, "stop"), Choice(BAD, "stop"), Choice(GOOD, "stop"))
+async def asked(store: MemoryStore, bad: str = BAD) -> JudgeReplies:
+    model = ScriptedModel(Choice(GOOD, "stop"), Choice(bad, "stop"), Choice(GOOD, "stop"))
     clip = judge_input(frames=1)
     result = await Judge(SPEC, model, archive=ReplyArchive(store)).evaluate(clip, BudgetTracker(Budget()))
     return JudgeReplies.unpack(await store.get(keys.replies(clip.run, result.prompt)))
@@ -47,6 +48,25 @@ async def test_an_equal_prompt_replaces_its_object() -> None:
     await asked(store)
     await asked(store)
     assert len(await store.list("episodes/replies/")) == 1
+
+
+async def test_an_answer_from_the_cache_is_kept_for_its_own_run() -> None:
+    store = MemoryStore()
+    judge = Judge(SPEC, ScriptedModel(*[Choice(GOOD, "stop")] * 3), cache_size=4, archive=ReplyArchive(store))
+    clip = judge_input(frames=1)
+    for run in (RunId("first"), RunId("second")):
+        result = await judge.evaluate(replace(clip, run=run), BudgetTracker(Budget()))
+        assert result.kept
+        kept = JudgeReplies.unpack(await store.get(keys.replies(run, result.prompt)))
+        assert kept.replies == [GOOD] * 3
+
+
+@pytest.mark.parametrize("bad", ["endless " * 100_000, "half a character: \ud83d"])
+async def test_a_reply_that_no_document_can_hold_is_an_invalid_vote_and_kept_as_far_as_possible(bad: str) -> None:
+    kept = await asked(MemoryStore(), bad)
+    assert kept.replies[0::2] == [GOOD, GOOD]
+    assert kept.replies[1][:16] == bad[:16]
+    assert len(kept.replies[1]) == min(len(bad), MAX_REPLY)
 
 
 @pytest.mark.parametrize("data", [b"", b"no gzip", b"\x1f\x8b\x08\x00broken"])
