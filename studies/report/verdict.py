@@ -72,9 +72,9 @@ def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
     """What the reader must not conclude."""
     worlds, model = summary["worlds"], bool(summary.get("llm_against"))
     assisted = summary.get("assisted_against", {})
-    subjects = {SUBJECT: summary["against"], MODEL: model, **assisted}
-    seeds = summary["arms"][next(arm for arm, compared in subjects.items() if compared)]["seeds"]
-    each = len(seeds) // len(worlds)
+    subjects = {SUBJECT: summary["against"], MODEL: summary.get("llm_against", {}), **assisted}
+    compared = dict.fromkeys(arm for subject, rows in subjects.items() if rows for arm in (subject, *rows))
+    seeds = {arm: summary["arms"][arm]["seeds"] for arm in ARMS if arm in compared}
     judges, unknown = (" and these judges", "other language models") if model else ("", "other planners and advisers")
     if not model and summary["against"]:
         judges, unknown = " and the rules judge", "judges that are language models"
@@ -86,9 +86,10 @@ def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
         f"It holds for {_worlds(worlds)}, {steps:,} steps{judges}, and says nothing about other worlds, "
         f"longer training or {unknown}.",
     ]
-    if each < CLAIM_SEEDS and len(worlds) == 1:
-        lines.append(f"With {each} seeds an arm, intervals are too narrow: a claim needs {CLAIM_SEEDS}.")
-    if set(seeds) & set(DEVELOPMENT_SEEDS):
+    few = ", ".join(f"`{arm}` {len(found)}" for arm, found in seeds.items() if len(found) < CLAIM_SEEDS)
+    if few and len(worlds) == 1:
+        lines.append(f"With few seeds an arm ({few}), intervals are too narrow: a claim needs {CLAIM_SEEDS}.")
+    if any(set(found) & set(DEVELOPMENT_SEEDS) for found in seeds.values()):
         lines.append("Seeds 0 to 9 were used during development; only other seeds support a claim.")
     return lines
 

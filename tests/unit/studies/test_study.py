@@ -66,6 +66,16 @@ def test_the_verdict_names_wins_and_null_results() -> None:
     assert any("Seeds 0 to 9 were used during development" in line for line in said)
 
 
+def test_the_verdict_warns_of_few_seeds_in_any_compared_arm() -> None:
+    full = compared_arms()
+    short = {trial: one for trial, one in full.items() if trial.arm != "rnd" or trial.seed < 103}
+    assert not any("a claim needs" in line for line in verdict(summarise(full), 12_288))
+    said = verdict(summarise(short), 12_288)
+    assert any(line.startswith("With few seeds an arm (`rnd` 3), intervals are too narrow") for line in said)
+    early = {Trial(t.arm, t.world, t.seed - 100 if t.arm == "rnd" else t.seed): one for t, one in full.items()}
+    assert any("Seeds 0 to 9 were used during development" in line for line in verdict(summarise(early), 12_288))
+
+
 def test_the_verdict_admits_a_loss() -> None:
     better, worse = [curve(0.5 + seed / 100, 1.0) for seed in range(10)], [curve(0.0, 0.0)] * 10
     said = verdict(summarise({**trials("events", *better), **trials("judges", *worse)}), 8_192)
