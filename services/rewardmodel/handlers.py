@@ -114,6 +114,8 @@ class Handlers:
             return None
         card, result = await self._train(event.runid, event.epoch, outcomes, start.config)
         stored = await self._commit(event, card, result)
+        if stored is not None and stored.card == card:  # another process may have been first
+            _record_metrics(card, result)
         self._arrivals.close_epoch(event.runid, event.epoch)
         return stored
 
@@ -169,7 +171,6 @@ class Handlers:
         result = await self._runner.train(data, epoch, outcomes.quorum(self._group.quorum), previous)
         context = CardContext(run, epoch, outcomes, passed_models(latest), self._group, self._now())
         card = build_card(context, data, result, load(result.weights, self._group.view))
-        _record_metrics(card, result)
         return card, result
 
     async def _previous_weights(self, latest: StoredCard | None) -> RewardWeights | None:
@@ -192,14 +193,14 @@ def _trained_event(stored: StoredCard, cause: Envelope) -> Envelope:
 
 
 def _record_metrics(card: RewardModelCard, result: TrainingResult) -> None:
-    telemetry.TRAINING_SECONDS.labels("final").observe(result.seconds)
+    telemetry.TRAINING_SECONDS.observe(result.seconds)
     telemetry.TRAINED.labels(str(card.gates_passed).lower()).inc()
     telemetry.OF_RUNS.show(card.run)
     telemetry.SEGMENTS.labels(card.run).set(card.segments)
     for gate, passed in card.gates.items():
         telemetry.GATES.labels(card.run, gate).set(passed)
     if card.accuracy.confident is not None:
-        telemetry.ACCURACY.labels(card.run, "final").set(card.accuracy.confident)
+        telemetry.ACCURACY.labels(card.run).set(card.accuracy.confident)
     failed = [gate for gate, passed in card.gates.items() if not passed]
     log.info(
         "reward model trained",

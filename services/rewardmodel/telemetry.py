@@ -3,9 +3,9 @@
 from shared.state.run_series import RunSeries
 from shared.telemetry import metrics
 
-TRAINING_SECONDS = metrics.seconds("rewardmodel_training_seconds", "Time to fit and evaluate a model.", ["kind"])
-TRAINED = metrics.counter("rewardmodel_trained_total", "Cards published, by whether the gates passed.", ["passed"])
-ACCURACY = metrics.gauge("rewardmodel_accuracy_share", "Held-out accuracy on confident pairs.", ["run", "kind"])
+TRAINING_SECONDS = metrics.seconds("rewardmodel_training_seconds", "Time to fit and evaluate a model.")
+TRAINED = metrics.counter("rewardmodel_trained_total", "Cards committed, by whether the gates passed.", ["passed"])
+ACCURACY = metrics.gauge("rewardmodel_accuracy_share", "Held-out accuracy on confident pairs.", ["run"])
 SEGMENTS = metrics.gauge("rewardmodel_segments_used", "Judged segments in the last training.", ["run"])
 GATES = metrics.gauge("rewardmodel_gate_passed", "1 if the last model passed the gate.", ["run", "gate"])
 OF_RUNS = RunSeries(ACCURACY, SEGMENTS, GATES)

@@ -153,13 +153,6 @@ def rating_blocks(
     return [_block(rated, part, config.cap // (2 * rounds), rng, config) for part in parts], rounds
 
 
-def training_blocks(
-    rated: RatingArrays, rows: Ints, rng: np.random.Generator, config: PairingConfig
-) -> PairBlocks | None:
-    """The minibatches of `rating_blocks` in common arrays; None for fewer than two rows."""
-    return stack_blocks(rating_blocks(rated, rows, rng, config)[0], config.tie_share)
-
-
 def stack_blocks(blocks: Sequence[PairBlock], tie_share: float) -> PairBlocks | None:
     """Pad blocks of unequal size into common arrays, and limit the weight of ties; None without blocks."""
     if not blocks:

@@ -70,5 +70,5 @@ def _squared_error(dimension: DimensionScore) -> float:
         return max(dimension.deviation, MIN_VOTE_DEVIATION) ** 2 / MAX_VOTE**2
     votes = dimension.votes
     mean = sum(votes) / len(votes)
-    variance = sum((vote - mean) ** 2 for vote in votes) / len(votes)
+    variance = sum((vote - mean) ** 2 for vote in votes) / max(1, len(votes) - 1)  # of the votes that could be cast
     return max(variance, MIN_VOTE_DEVIATION**2) / len(votes) / MAX_VOTE**2

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import torch
+from prometheus_client import REGISTRY
 
 from services.rewardmodel.offline import train_epoch
 from services.rewardmodel.settings import GateSettings, RewardModelGroup
@@ -184,8 +185,26 @@ async def test_a_run_deleted_during_its_training_gets_no_model() -> None:
 
     world.training = deleted_meanwhile
     finished = await world.play(0, episodes=2, ended=LONG_AGO)
+    before = committed_models()
     assert await world.service().epoch_finished(finished) == []
     assert await world.store.list(keys.run_prefix(RUN)) == []
+    assert committed_models() == before, "a discarded model is not counted"
+
+
+def committed_models() -> float:
+    counted = (
+        REGISTRY.get_sample_value("zelda_rewardmodel_trained_total", {"passed": one}) for one in ("true", "false")
+    )
+    return sum(value or 0 for value in counted)
+
+
+async def test_a_committed_model_is_counted_once() -> None:
+    world = Harness()
+    finished = await world.play(0, episodes=2, ended=LONG_AGO)
+    before = committed_models()
+    for _ in range(2):
+        assert await world.service().epoch_finished(finished)
+    assert committed_models() == before + 1
 
 
 async def test_no_scores_give_a_neutral_model_that_fails_its_gates() -> None:

@@ -9,12 +9,14 @@ from scipy.special import ndtr
 from services.rewardmodel.domain.dataset import STORED_STEPS, subsample
 from services.rewardmodel.domain.folds import fold_of, heldout_fold, training_rows, validation_fold
 from services.rewardmodel.domain.preferences import (
+    PairBlocks,
     PairingConfig,
     PreferencePairs,
     RatingArrays,
     label_pairs,
+    rating_blocks,
     sample_pairs,
-    training_blocks,
+    stack_blocks,
 )
 from services.rewardmodel.domain.ratings import Rating, rating_of
 from services.rewardmodel.domain.segment_selection import FREE_OLD_SEGMENTS, select_ratings
@@ -32,6 +34,13 @@ def rated(*values: float, standard_error: float = 0.0, agreement: float = 1.0) -
 def pair(left: float, right: float, standard_error: float = 0.0, agreement: float = 1.0) -> PreferencePairs:
     both = rated(left, right, standard_error=standard_error, agreement=agreement)
     return label_pairs(both, np.array([0]), np.array([1]), RULES)
+
+
+def blocks_of(
+    segments: RatingArrays, rows: np.ndarray, rng: np.random.Generator, config: PairingConfig
+) -> PairBlocks | None:
+    """The minibatches of rated segments, as a training has them."""
+    return stack_blocks(rating_blocks(segments, rows, rng, config)[0], config.tie_share)
 
 
 def test_a_clear_difference_gives_a_nearly_hard_label() -> None:
@@ -62,7 +71,7 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
     rng = np.random.default_rng(seed)
     values = rng.choice([0.1, 0.1, 0.1, 0.5, 0.9], count) + rng.uniform(0, 0.01, count)
     rows = np.arange(count)
-    blocks = training_blocks(rated(*values), rows, rng, PairingConfig(cap=cap))
+    blocks = blocks_of(rated(*values), rows, rng, PairingConfig(cap=cap))
     found = [sample_pairs(rated(*values), rows, rng, RULES, cap)] + ([blocks.flatten()] if blocks else [])
     for pairs in found:
         assert (pairs.first != pairs.second).all()
@@ -73,7 +82,7 @@ def test_no_segment_is_in_more_pairs_than_the_cap(count: int, cap: int, seed: in
 @pytest.mark.parametrize("cap", [2, 3, 4, 5, 20])
 def test_every_segment_is_compared_under_any_cap(cap: int, count: int) -> None:
     values, rows = np.linspace(0, 1, count), np.arange(count)
-    blocks = training_blocks(rated(*values), rows, np.random.default_rng(0), PairingConfig(cap=cap))
+    blocks = blocks_of(rated(*values), rows, np.random.default_rng(0), PairingConfig(cap=cap))
     assert blocks is not None
     pairs = blocks.flatten()
     assert set(np.concatenate([pairs.first, pairs.second])) == set(rows)
@@ -88,7 +97,7 @@ def test_pairs_far_apart_in_score_are_oversampled() -> None:
     values, rows = np.linspace(0, 1, 64), np.arange(64)
     far = []
     for seed in range(20):
-        blocks = training_blocks(rated(*values), rows, np.random.default_rng(seed), RULES)
+        blocks = blocks_of(rated(*values), rows, np.random.default_rng(seed), RULES)
         assert blocks is not None
         distance = np.abs(blocks.flatten().first - blocks.flatten().second)
         far.append(np.mean(np.minimum(distance, 64 - distance) > 16))
@@ -97,7 +106,7 @@ def test_pairs_far_apart_in_score_are_oversampled() -> None:
 
 def test_flattened_blocks_keep_their_pairs_and_labels() -> None:
     values = np.where(np.arange(40) % 2, 0.3, 0.9)
-    blocks = training_blocks(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
+    blocks = blocks_of(rated(*values), np.arange(40), np.random.default_rng(0), RULES)
     assert blocks is not None
     flat = blocks.flatten()
     again = label_pairs(rated(*values), flat.first, flat.second, RULES)
@@ -108,7 +117,7 @@ def test_flattened_blocks_keep_their_pairs_and_labels() -> None:
 
 def test_ties_have_at_most_their_share_of_the_weight() -> None:
     values = np.where(np.arange(300) % 20 == 0, 0.9, 0.3)
-    blocks = training_blocks(rated(*values), np.arange(300), np.random.default_rng(0), RULES)
+    blocks = blocks_of(rated(*values), np.arange(300), np.random.default_rng(0), RULES)
     assert blocks is not None
     ties = blocks.target == 0.5
     assert blocks.weight[ties].sum() <= RULES.tie_share * blocks.weight.sum() * 1.001
@@ -116,13 +125,13 @@ def test_ties_have_at_most_their_share_of_the_weight() -> None:
 
 
 def test_ties_keep_their_weight_if_all_pairs_are_tied() -> None:
-    blocks = training_blocks(rated(*[0.5] * 20), np.arange(20), np.random.default_rng(0), RULES)
+    blocks = blocks_of(rated(*[0.5] * 20), np.arange(20), np.random.default_rng(0), RULES)
     assert blocks is not None
     assert blocks.pairs > 0
 
 
 def test_one_segment_gives_no_pairs() -> None:
-    assert training_blocks(rated(0.5), np.arange(1), np.random.default_rng(0), RULES) is None
+    assert blocks_of(rated(0.5), np.arange(1), np.random.default_rng(0), RULES) is None
 
 
 def scores(status: str = "judged", votes: tuple[int, ...] = (3, 3, 3), weight: float = 0.4) -> SegmentScores:
@@ -203,6 +212,8 @@ def test_the_standard_error_follows_from_the_votes() -> None:
     assert twice == pytest.approx(alone / 2**0.5), "two judges of one dimension"
     both = standard_error({"progress": (3, 3, 3), "dialog": (0, 0, 0)}, progress=0.4, dialog=0.2)
     assert both == pytest.approx(alone * 5**0.5 / 3), "two thirds and one third of the weight"
+    split = standard_error({"progress": (1, 3, 5)}, progress=0.4)
+    assert split == pytest.approx((4 / 3) ** 0.5 / 5), "the variance of three votes has two degrees of freedom"
     assert standard_error({"progress": (0, 3, 5)}, dialog=1.0) == 0.0, "a dimension without weight adds no error"
 
 
