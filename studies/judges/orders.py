@@ -32,13 +32,17 @@ def concordance(score: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Es
 
 
 def concordance_over(score: Reals, other: Reals, better: Pairs, episode: Ints, seed: int = 0) -> Estimate | None:
-    """Return how much larger the share ordered rightly is with `score` than with `other`, on the same pairs."""
+    """Return how much larger the share ordered rightly is with `score` than with `other`, on the same pairs.
+
+    Scores are (n,) or (seeds, n): then the difference is the mean over seeds.
+    """
     return _mean_of_pairs(_right(score) - _right(other), better, episode, seed)
 
 
 def _right(score: Reals) -> Reals:
-    """Whether `score` puts i above j: 1, 0, or one half for a tie."""
-    right: Reals = 0.5 + 0.5 * np.sign(score[:, None] - score[None, :])
+    """Whether `score` (n,) or (seeds, n) puts i above j: 1, 0, or one half for a tie; the mean over seeds, (n, n)."""
+    each = np.atleast_2d(score)
+    right: Reals = (0.5 + 0.5 * np.sign(each[:, :, None] - each[:, None, :])).mean(axis=0)
     return right
 
 

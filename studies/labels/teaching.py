@@ -28,11 +28,11 @@ from shared.contracts.learning.reward_learning import LabelSource
 from shared.rewardnet import WIDTHS, Floats, RewardWeights
 from studies.judges.answers import Answer
 from studies.judges.bank import Bank, BankSegment
-from studies.judges.orders import Ints, gained_more, share_ordered
+from studies.judges.orders import Ints, concordance_over, gained_more, share_ordered
 from studies.judges.pairs import PairAnswer
 from studies.judges.sample import JudgedSample, judged_sample
 from studies.labels.bank_features import VIEW, BankFeatures
-from studies.stats import Interval, Reals, mean_estimate
+from studies.stats import Interval, Reals
 
 DIGITS: Final = 4
 MIN_PAIRS: Final = 10  # fewer teach nothing
@@ -57,7 +57,7 @@ class Teaching:
 class TeachingRow(BaseModel):
     """The outcome of one way: `seeds` holds the share of test pairs that differ in gain and are ordered rightly.
 
-    `over_ratings` is the mean difference to ratings with the same seeds, with its 95 % interval.
+    `over_ratings` is the mean difference to ratings with the same seeds; its 95 % interval resamples test episodes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +79,7 @@ class LabelledBank:
     pool: tuple[PairLabel, ...]
     test_states: Floats
     test_gain: Ints
+    test_episode: Ints
     group: RewardModelGroup = field(default_factory=RewardModelGroup)
 
     def taught(self, way: Teaching, seed: int, opinions: RewardWeights | None = None) -> RewardWeights:
@@ -93,12 +94,21 @@ class LabelledBank:
         task = TrainingTask(data, VIEW, seed=training_seed(seed, 0))
         return train(task, training_config(group, way.source), lambda: False).weights
 
-    def accuracy(self, model: RewardWeights) -> float:
-        """Share of the pairs of test segments that differ in gain and are ordered rightly by the members' mean."""
-        score = segment_scores(state_scores(model, self.test_states), "gain").mean(axis=0).astype(np.float64)
+    def scores(self, model: RewardWeights) -> Reals:
+        """The members' mean score of each test segment."""
+        return segment_scores(state_scores(model, self.test_states), "gain").mean(axis=0).astype(np.float64)
+
+    def accuracy(self, score: Reals) -> float:
+        """Share of the pairs of test segments that differ in gain and are ordered rightly by this score."""
         share = share_ordered(score, gained_more(self.test_gain))
         assert share is not None  # the test half has segments with and without gain
         return share
+
+    def over(self, scores: Reals, others: Reals) -> Interval:
+        """How much more of these pairs `scores` (seeds, n) order rightly than `others` of the same seeds."""
+        found = concordance_over(scores, others, gained_more(self.test_gain), self.test_episode)
+        assert found is not None
+        return found.rounded(DIGITS)
 
     def _chosen(self, way: Teaching, seed: int, opinions: RewardWeights | None) -> list[PairLabel]:
         order = [self.pool[k] for k in np.random.default_rng(seed).permutation(len(self.pool))]
@@ -138,6 +148,7 @@ def label_bank(
         pool=pool,
         test_states=features.states(tested),
         test_gain=np.array([one.gain for one in tested], np.int64),
+        test_episode=np.array([one.episode for one in tested], np.int64),
     )
 
 
@@ -158,22 +169,24 @@ def ways(pool: int) -> list[Teaching]:
 
 def measure(bank: LabelledBank, seeds: Sequence[int], report: Callable[[str], None]) -> dict[str, TeachingRow]:
     """Train each way with each seed. `report` receives a line after each training."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Reals]] = {}
     chosen = ways(len(bank.pool))
     for seed in seeds:
         rated: RewardWeights | None = None
         for way in chosen:
             model = bank.taught(way, seed, rated)
             rated = model if way.source == "ratings" else rated
-            found.setdefault(way.name, []).append(bank.accuracy(model))
-            report(f"seed {seed}, {way.name}: {found[way.name][-1]:.3f}")
+            score = bank.scores(model)
+            found.setdefault(way.name, []).append(score)
+            report(f"seed {seed}, {way.name}: {bank.accuracy(score):.3f}")
     base = np.array(found["ratings"])
-    return {way.name: _row(way, len(bank.data), np.array(found[way.name]), base) for way in chosen}
+    return {way.name: _row(way, bank, np.array(found[way.name]), base) for way in chosen}
 
 
-def _row(way: Teaching, segments: int, accuracy: Reals, base: Reals) -> TeachingRow:
-    rated = 0 if way.source == "pairs" else segments
-    difference = None if way.source == "ratings" else mean_estimate(accuracy - base).rounded(DIGITS)
+def _row(way: Teaching, bank: LabelledBank, scores: Reals, base: Reals) -> TeachingRow:
+    rated = 0 if way.source == "pairs" else len(bank.data)
+    accuracy = np.array([bank.accuracy(score) for score in scores])
+    difference = None if way.source == "ratings" else bank.over(scores, base)
     return TeachingRow(
         questions=rated + 2 * way.pairs,
         segments=rated,

@@ -54,6 +54,18 @@ class OrdersFigures(BaseModel):
     success_with: float
     difference: Interval
 
+    @property
+    def difference_bounds(self) -> Interval:
+        """The difference with its interval: Wilson's bound of 0 texts if no text changed an outcome.
+
+        The bootstrap of differences that are all 0 has no width, and would claim that no text can have an effect.
+        """
+        value, low, high = self.difference
+        if low < high:
+            return self.difference
+        reach = share(0, self.texts)[2]
+        return (value, value - reach, value + reach)
+
 
 class PlanRow(BaseModel):
     """All figures of one planner, and the command that repeats them."""

@@ -67,7 +67,7 @@ def _orders_line(name: str, row: PlanRow) -> list[str]:
     orders = row.orders
     if orders is None:
         return []
-    value, low, high = orders.difference
+    value, low, high = orders.difference_bounds
     cells = (
         f"`{name}`",
         str(orders.texts),

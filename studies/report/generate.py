@@ -2,7 +2,8 @@
 
 A page marks the place with `<!-- study NAME -->` and `<!-- end of study NAME -->`; the data are docs/results/NAME.json,
 the picture is docs/images/study-NAME.png. The README marks its claim in the same way: `<!-- claim NAME -->`. The
-comparison of one learner with two is at `<!-- learners -->`, the planners' figures are at `<!-- plans -->`.
+comparison of one learner with two is at `<!-- learners -->`, the planners' figures are at `<!-- plans -->`, what each
+technique adds at `<!-- ablations -->`.
 """
 
 import re
@@ -11,6 +12,8 @@ import textwrap
 from pathlib import Path
 from typing import Final
 
+from studies.ablations.results import FOLDER as ABLATED
+from studies.ablations.results import ablations_block
 from studies.plan import InvalidStudy
 from studies.plans.results import PlannerResults
 from studies.report.charts import draw_curves
@@ -21,12 +24,13 @@ from studies.report.verdict import verdict
 from studies.results import Results
 
 ROOT: Final = Path(__file__).parents[2]
-PAGES: Final = ("README.md", "docs/study.md", "docs/planner.md")
+PAGES: Final = ("README.md", "docs/study.md", "docs/planner.md", "docs/exploration.md")
 RESULTS: Final = "docs/results"
 IMAGES: Final = "docs/images"
 BLOCK: Final = re.compile(r"<!-- study (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of study (?P=name) -->", re.DOTALL)
 CLAIM: Final = re.compile(r"<!-- claim (?P<name>[a-z0-9-]+) -->\n.*?<!-- end of claim (?P=name) -->", re.DOTALL)
 LEARNERS: Final = re.compile(r"<!-- learners -->\n.*?<!-- end of learners -->", re.DOTALL)
+ABLATIONS: Final = re.compile(r"<!-- ablations -->\n.*?<!-- end of ablations -->", re.DOTALL)
 PLANS: Final = re.compile(r"<!-- plans -->\n.*?<!-- end of plans -->", re.DOTALL)
 WIDTH: Final = 140
 
@@ -36,6 +40,7 @@ def generated(page: str, results: Path) -> str:
     page = CLAIM.sub(lambda found: _claim(found["name"], results), page)
     page = LEARNERS.sub(lambda found: _learners(results / Path(FOLDER).name), page)
     page = PLANS.sub(lambda found: _plans(results), page)
+    page = ABLATIONS.sub(lambda found: _ablations(results / Path(ABLATED).name), page)
     return BLOCK.sub(lambda found: _block(found["name"], results), page)
 
 
@@ -47,6 +52,10 @@ def _claim(name: str, results: Path) -> str:
 
 def _learners(results: Path) -> str:
     return f"<!-- learners -->\n{learners_block(results)}\n<!-- end of learners -->"
+
+
+def _ablations(folder: Path) -> str:
+    return f"<!-- ablations -->\n{ablations_block(folder)}\n<!-- end of ablations -->"
 
 
 def _plans(results: Path) -> str:

@@ -122,6 +122,10 @@ def test_a_judge_is_compared_with_the_length_on_the_same_pairs(tmp_path: Path) -
     gain, episode = np.array([0, 1, 2]), np.array([0, 1, 2])
     same = concordance_over(np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]), gained_more(gain), episode)
     assert same == Estimate(0.0, 0.0, 0.0)
+    seeds, base = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]), np.full((2, 3), 0.5)
+    both = concordance_over(seeds, base, gained_more(gain), episode)
+    assert both is not None
+    assert both.value == 0.0, "one seed orders all pairs rightly and the other one none: the mean over seeds counts"
 
 
 def test_results_keep_the_rows_of_other_judges(tmp_path: Path) -> None:

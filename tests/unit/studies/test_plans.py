@@ -145,7 +145,11 @@ def test_intervals_follow_wilson_and_the_bootstrap() -> None:
     same = orders_figures([won, lost] * 5, [won, lost] * 5, 0)
     worse = orders_figures([won] * 10, [won, lost] * 5, 0)
     assert same.difference == (0.0, 0.0, 0.0)
+    value, low, high = same.difference_bounds
+    assert (value, low) == (0.0, -high)
+    assert high == share(0, same.texts)[2] > 0.1, "a few texts without an effect do not show that there is none"
     assert worse.difference[0] == -0.5
+    assert worse.difference_bounds == worse.difference
     assert worse.difference[1] < -0.5 < worse.difference[2] < 0
 
 

@@ -75,7 +75,11 @@ def test_each_way_is_measured_against_ratings_with_the_same_seeds(labelled: Labe
         assert len(row.seeds) == 2
     assert rows["ratings"].accuracy > 0.9  # one counter says it all
     assert rows[f"pairs, {pool} pairs"].accuracy > 0.9
-    assert rows[f"pairs, {pool} pairs"].over_ratings is not None
+    over = rows[f"pairs, {pool} pairs"].over_ratings
+    assert over is not None
+    difference = rows[f"pairs, {pool} pairs"].accuracy - rows["ratings"].accuracy
+    assert over[0] == pytest.approx(difference, abs=2e-4)
+    assert over[1] <= over[0] <= over[2]
 
 
 def test_a_small_pool_leaves_ratings_alone() -> None:

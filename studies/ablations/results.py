@@ -1,0 +1,83 @@
+"""The results files of ablations, one per variant, and their table."""
+
+import json
+from datetime import date
+from pathlib import Path
+from statistics import fmean
+from typing import Final, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from studies.ablations.variants import VARIANTS
+from studies.results import read_results_file
+from studies.whole_file import write_whole
+
+FOLDER: Final = "docs/results/ablations"
+NOT_MEASURED: Final = "Not measured yet: `python -m studies.ablations` trains the variants and writes their table here."
+HEAD: Final = (
+    "| variant | trials | steps | milestones of 16, mean (each trial) | episodes that finish, of 100 (each trial) |\n"
+    "|---|---|---|---|---|"
+)
+
+
+class EvaluatedPolicy(BaseModel):
+    """How the episodes with the policy of one trial ended; `finished` counts those that finish the world."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    episodes: int = Field(ge=1)
+    finished: int = Field(ge=0)
+    milestones_mean: float = Field(ge=0)
+    deaths: int = Field(ge=0)
+
+
+class VariantResults(BaseModel):
+    """The file of one variant: the command, and the evaluated policy of each seed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    command: str
+    date: date
+    commit: str
+    cores: int = Field(ge=1)
+    steps: int = Field(ge=1, description="environment steps of each training, without the exploration")
+    seeds: dict[int, EvaluatedPolicy] = Field(default_factory=dict)
+
+    @classmethod
+    def load(cls, file: Path) -> Self:
+        """Read a file; InvalidStudy if it is missing or damaged."""
+        return read_results_file(cls, file, "no results file of an ablation")
+
+    def save(self, file: Path) -> None:
+        """Write the file; a reader sees the old one or the new one."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(self.model_dump(mode="json"), indent=1) + "\n")
+
+
+def results_file(folder: Path, variant: str) -> Path:
+    """The results file of a variant."""
+    return folder / f"{variant}.json"
+
+
+def ablations_block(folder: Path) -> str:
+    """The text of the page; InvalidStudy if a file is damaged."""
+    files = {name: results_file(folder, name) for name in VARIANTS}
+    found = {name: VariantResults.load(file) for name, file in files.items() if file.exists()}
+    if not found:
+        return NOT_MEASURED
+    newest = max(found.values(), key=lambda one: one.date)
+    lines = [HEAD, *(_line(name, one) for name, one in found.items())]
+    return f"`{newest.command}` ({newest.cores} cores, {newest.date}, [results](results/ablations)):\n\n" + "\n".join(
+        lines
+    )
+
+
+def _line(name: str, found: VariantResults) -> str:
+    policies = [found.seeds[seed] for seed in sorted(found.seeds)]
+    milestones = [one.milestones_mean for one in policies]
+    finished = [100 * one.finished / one.episodes for one in policies]
+    each = (", ".join(f"{value:.1f}" for value in milestones), ", ".join(f"{value:.0f}" for value in finished))
+    return (
+        f"| `{name}`: {VARIANTS[name].title} | {len(policies)} | {found.steps:,} "
+        f"| {fmean(milestones):.1f} ({each[0]}) | {fmean(finished):.0f} ({each[1]}) |"
+    )
