@@ -38,7 +38,9 @@ class CoordinatorSettings(SettingsGroup):
     )
     stop_s: float = Field(50.0, ge=1, le=3_600, description="longest wait for the checkpoint of a stopped run")
     lease_s: float = Field(10.0, ge=1, le=300, description="time after which a dead leader is replaced")
-    requests_per_s: float = Field(50.0, gt=0, le=10_000, description="rate limit of one client address")
+    requests_per_s: float = Field(
+        50.0, gt=0, le=10_000, description="rate limit of one token, and of one address without a valid token"
+    )
     run_defaults: Annotated[dict[str, Any], AfterValidator(_fields_of_runs)] = Field(
         default_factory=dict, description="fields that a new run takes where its request leaves them out, as JSON"
     )
@@ -51,7 +53,7 @@ class CoordinatorSettings(SettingsGroup):
     logs_dir: DirectoryPath | None = Field(
         None, description="directory with the log files of a local system, which operators may then read on the page"
     )
-    burst: int = Field(200, ge=1, le=100_000, description="requests that one address can send in one burst")
+    burst: int = Field(200, ge=1, le=100_000, description="requests that one token or address can send in one burst")
 
 
 class Settings(ServiceSettings):

@@ -44,6 +44,8 @@ def build_card(
         data_digest=data_digest(ratings),
         ensemble=weights.members,
         segments=len(ratings),
+        capacity=context.group.capacity,
+        new_share=context.group.new_share,
         labels=data.source,
         pairs_train=report.pairs_train,
         pairs_heldout=report.pairs_heldout,

@@ -120,7 +120,7 @@ class Handlers:
         return stored
 
     async def _commit(self, event: Envelope, card: RewardModelCard, result: TrainingResult) -> StoredCard | None:
-        """Commit the model. None if the epoch's record is gone: a new run of that name would inherit the model."""
+        """Commit the model. None if the epoch's record is gone: nothing of a deleted run may come back."""
         try:
             await self._store.get(event.data.key, event.data.digest)
         except (NotFound, DigestMismatch) as error:

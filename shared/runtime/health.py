@@ -1,6 +1,7 @@
 """Serves /livez, /readyz and /metrics, and passes every other path to the service's own application.
 
 Liveness depends on nothing outside the process: an outage of bus, store or judges must not restart the services.
+/metrics needs no token and shows names and figures of runs, so it is not answered through a proxy.
 """
 
 import asyncio
@@ -42,6 +43,11 @@ STARTING: Final = JSONResponse(
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 READ_METHODS: Final = frozenset({"GET", "HEAD"})
 PROBES: Final = ("/livez", "/readyz", "/metrics")
+PROXY_HEADERS: Final = frozenset({b"forwarded", b"x-forwarded-for"})
+"""Routers of Routes and Ingresses add one of them to each request from outside. Prometheus reads the pods directly."""
+PROXIED: Final = PlainTextResponse(
+    "/metrics is not answered through a proxy: read it at the service's own port\n", status_code=404
+)
 METHOD_REFUSED: Final = PlainTextResponse("use GET\n", status_code=405, headers={"Allow": "GET, HEAD"})
 CROWDED: Final = PlainTextResponse(
     "too many connections: retry in 5 seconds\n", status_code=503, headers={"Retry-After": "5", "Connection": "close"}
@@ -79,7 +85,8 @@ class Health:
         # A CONNECT request names no path, and a response without a body would break its protocol.
         method, path = scope.get("method", "GET"), scope["path"]
         accepted = READ_METHODS if path in PROBES else METHODS
-        await self._answer(path, method in accepted)(scope, receive, send)
+        answer = PROXIED if path == "/metrics" and _is_proxied(scope) else self._answer(path, method in accepted)
+        await answer(scope, receive, send)
 
     def _answer(self, path: str, accepted: bool) -> ASGIApp:
         # Probes are answered in a crowd as well: a restart of the service would not help.
@@ -95,6 +102,10 @@ class Health:
         if path == "/metrics":
             return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
         return self.app
+
+
+def _is_proxied(scope: Scope) -> bool:
+    return any(name in PROXY_HEADERS for name, _ in scope["headers"])
 
 
 def _probe(reasons: list[Reason]) -> JSONResponse:
@@ -142,6 +153,7 @@ async def serve(health: Health, listener: socket.socket) -> AsyncIterator[None]:
         lifespan="off",
         timeout_graceful_shutdown=2,
         server_header=False,
+        proxy_headers=False,  # else a client on loopback chooses its address by a header, and avoids limits by address
     )
     server = _Server(config)
     health.crowded = lambda: len(server.server_state.connections) > limit

@@ -6,11 +6,19 @@ import structlog
 
 from shared.contracts.envelope import Envelope
 from shared.contracts.ids import RunId
+from shared.errors import Permanent
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
 EventHandler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
 log = structlog.get_logger(__name__)
+
+
+class RunDeleted(Permanent):
+    """A run of this name was deleted, and no other one may have the name."""
+
+    def __init__(self, run: RunId) -> None:
+        super().__init__(f"Run {run} was deleted and its name stays taken: choose another name.")
 
 
 async def was_deleted(store: Store, run: RunId) -> bool:

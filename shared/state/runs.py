@@ -15,6 +15,7 @@ import structlog
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
+from shared.state.deleted_runs import RunDeleted, was_deleted
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry import metrics
@@ -44,7 +45,12 @@ class RunRecords:
         self._unreadable: LogOnce[str] = LogOnce(log.error, "run skipped")
 
     async def create(self, record: RunRecord) -> str:
-        """Write the first revision and return its digest, or raise AlreadyExists if the name is taken."""
+        """Write the first revision and return its digest.
+
+        Raises AlreadyExists if the name is taken, RunDeleted if a deleted run had it.
+        """
+        if await was_deleted(self._store, record.run):
+            raise RunDeleted(record.run)
         await self._touch(record)
         return await self._store.create(keys.run_revision(record.run, 0), record.to_bytes())
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import expect
 
+from shared.contracts.ids import SegmentId
 from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
 from shared.store import keys
 from tests.browser.live_page import browsing, needs_chromium, open_tab, serving
@@ -48,6 +49,20 @@ async def test_pictures_votes_and_a_video_show_a_segment(tmp_path: Path) -> None
         ).to_be_visible()
         await page.keyboard.press("Escape")
         await expect(page.locator("dialog")).to_have_count(0)
+
+
+async def test_segments_behind_a_page_with_a_damaged_archive_are_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path) as coordinator, browsing() as browser:
+        store = coordinator.harness.store
+        await add_earlier_run(store)
+        archive = await store.get(keys.segment(*PLACE))
+        for number in range(300, 500):  # 206 in all: two pages, and a damaged archive in the first one
+            segment = SegmentId(f"e0000-r00-v00-0000-s{number}")
+            await store.put(keys.segment(*PLACE._replace(segment=segment)), archive if number > 300 else b"damaged")
+        page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
+        await page.click("#nav a[href='#/segments']")
+        await expect(page.locator(".gallery .card")).to_have_count(SEGMENTS, timeout=15_000)
+        await expect(page.locator(".card", has_text="200 identical")).to_have_count(1)
 
 
 async def test_the_map_pictures_each_room_with_its_steps(tmp_path: Path) -> None:

@@ -31,7 +31,8 @@ STORE_HEALTH: Final = (
 )
 ANSWERS: Final = {200, 201, 202, 204, 206}
 ALLOWED: Final = {
-    # Every service: whether it works, and counters without a run's name; no other origin may read them.
+    # Every service: whether it works, and figures, also of runs by name (programs of the machine may read them; other
+    # origins and what comes through a proxy may not).
     "service": {"GET /livez", "GET /readyz", "GET /metrics"},
     # The page, its texts and scripts hold no data: the data need a token.
     "coordinator": {"GET /", "GET /livez", "GET /readyz", "GET /metrics"},

@@ -80,7 +80,7 @@ TROUBLE = (
     DashboardPanel(
         "Repairs",
         (
-            Query("sum(increase(zelda_coordinator_rings_total[1h]))", "republished events"),
+            Query("sum(increase(zelda_coordinator_republished_total[1h]))", "republished events"),
             Query("sum(increase(zelda_bus_reconnects_total[1h]))", "reconnects"),
             Query(
                 "sum(increase(zelda_service_background_restarts_total[1h])) or vector(0)", "restarted background tasks"

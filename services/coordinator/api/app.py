@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 from services.coordinator.api import problems
 from services.coordinator.api.auth import AuthMiddleware
 from services.coordinator.api.dead_letter_service import DeadLetterService
-from services.coordinator.api.limits import BodySizeLimit, RateLimit, SecurityHeaders
+from services.coordinator.api.limits import BodySizeLimit, RequestLimits, SecurityHeaders
 from services.coordinator.api.routes import (
     dead_letters,
     event_stream,
@@ -61,9 +61,10 @@ def create_app(
     burst: int,
     logs: ServiceLogs | None = None,
 ) -> ASGIApp:
-    """The application behind the rate limit, authentication and the body limit, in this order.
+    """The application behind authentication, the limits of requests and the body limit, in this order.
 
-    `logs` are those of a local system; a cluster keeps its own.
+    `requests_per_s` and `burst` limit each accepted token, and each address of all other requests. `logs` are those of
+    a local system; a cluster keeps its own.
     """
     app = FastAPI(
         title="zelda-rlaif",
@@ -82,7 +83,7 @@ def create_app(
     install_page(app)
     problems.install_error_handlers(app)
     _document_authentication(app)
-    return SecurityHeaders(RateLimit(AuthMiddleware(BodySizeLimit(app), tokens), requests_per_s, burst))
+    return SecurityHeaders(AuthMiddleware(BodySizeLimit(app), tokens, RequestLimits(requests_per_s, burst)))
 
 
 def _document_authentication(app: FastAPI) -> None:

@@ -1,7 +1,7 @@
 """Authentication and authorisation: a bearer token for everything, two roles, deny by default.
 
 The check is a middleware in front of all routes, so a new route is closed until PUBLIC names it. It never logs or
-returns a token.
+returns a token. It also applies the limits of requests, because they differ between accepted and other requests.
 """
 
 from typing import Final
@@ -9,14 +9,18 @@ from typing import Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from services.coordinator.api.limits import RequestLimits
 from services.coordinator.api.problems import problem_response
 from services.coordinator.api.tokens import Role, TokenFile
 from services.coordinator.live.page_files import page_files
 from shared.errors import Transient
 
 READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-PUBLIC: Final = frozenset({"/livez", "/readyz", "/metrics", "/openapi.json", *page_files()})
-"""Pages and documents without data of any run. Everything else needs a token."""
+PUBLIC: Final = frozenset({"/openapi.json", *page_files()})
+"""Pages and documents without data of any run. Everything else needs a token.
+
+The health server answers /livez, /readyz and /metrics before this application (`shared/runtime/health.py`).
+"""
 
 IS_AUTHORISED: Final = "is_authorised"
 """Key in the ASGI scope: a function that returns whether the token is still valid. Endless responses must call it."""
@@ -26,25 +30,32 @@ ROLE: Final = "role"
 
 
 class AuthMiddleware:
-    """Requires a known token for all paths except PUBLIC, and an operator's token for every change."""
+    """Requires a known token for all paths except PUBLIC, and an operator's token for every change.
 
-    def __init__(self, app: ASGIApp, tokens: TokenFile) -> None:
-        self._app = app
-        self._tokens = tokens
+    Requests with an accepted token are limited by token, all others by address.
+    """
+
+    def __init__(self, app: ASGIApp, tokens: TokenFile, limits: RequestLimits) -> None:
+        self._app, self._tokens, self._limits = app, tokens, limits
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 401, 403, or 503 while the token file is unusable."""
-        if scope["type"] != "http" or (scope["path"] in PUBLIC and scope["method"] in READ_METHODS):
+        """Pass the request on, or answer 401, 403, 429, or 503 while the token file is unusable."""
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        token = _token(scope)
+        if scope["path"] in PUBLIC and scope["method"] in READ_METHODS:
+            await (self._limits.of_address(scope) or self._app)(scope, receive, send)
+            return
+        token, role = _token(scope), None
         try:
             role = self._tokens.role(token) if token else None
+            refusal = _refusal(token, role, scope["method"])
         except Transient as error:
-            await problem_response(503, str(error), headers={"Retry-After": "2"})(scope, receive, send)
-            return
+            refusal = problem_response(503, str(error), headers={"Retry-After": "2"})
+        # The address does not count for an accepted token: others may send from it (`RequestLimits`).
+        too_many = self._limits.of_address(scope) if refusal else self._limits.of_token(token)
         allowed = {**scope, IS_AUTHORISED: lambda: self._is_valid(token), ROLE: role}
-        await (_refusal(token, role, scope["method"]) or self._app)(allowed, receive, send)
+        await (too_many or refusal or self._app)(allowed, receive, send)
 
     def _is_valid(self, token: str) -> bool:
         try:

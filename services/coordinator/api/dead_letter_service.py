@@ -12,8 +12,12 @@ from shared.bus.open import open_dead_letters
 from shared.bus.port import Bus, DeadLetter
 from shared.bus.subjects import ROOT
 from shared.bus.topology import ROLES
+from shared.contracts.envelope import parse
+from shared.contracts.events import ExportRequested
 from shared.contracts.ids import RunId
-from shared.errors import ZeldaError
+from shared.errors import ContractError, ZeldaError
+from shared.store import keys
+from shared.store.port import NotFound
 
 REPLAYABLE: Final = frozenset(event.NAME for event in ROLES["coordinator"].publishes)
 FRESH_S: Final = 5.0  # each letter is one request to the bus, and several pages ask for the same list
@@ -38,6 +42,16 @@ class DeadLetterService:
             self._listed = now, await open_dead_letters(self._bus).list(MAX_LISTED)
         return self._listed[1]
 
+    async def require_no_failed_export(self, place: keys.SegmentPlace) -> None:
+        """Raise NotFound, with the exporter's reason, if it gave up a requested export of this segment."""
+        for letter in await self.list():
+            if run_of(letter) == place.run and event_of(letter) == ExportRequested.NAME and _place_of(letter) == place:
+                reason = letter.reason.rstrip(".")
+                raise NotFound(
+                    f"the export of segment {place.segment} failed ({reason}): remove the cause, then replay "
+                    f"dead letter {letter.number} with `zelda dlq replay {letter.number}`"
+                )
+
     async def replay(self, number: int) -> None:
         """Publish the event again and remove its dead letter."""
         letters = open_dead_letters(self._bus)
@@ -60,6 +74,14 @@ def event_of(letter: DeadLetter) -> str | None:
     """The name of the letter's event, such as `segment.ready`; None for a notice of the server itself."""
     run, _, name = letter.subject.removeprefix(f"{ROOT}.").partition(".")
     return name if run and name and letter.subject.startswith(f"{ROOT}.") else None
+
+
+def _place_of(letter: DeadLetter) -> keys.SegmentPlace | None:
+    """The segment that the letter's event is about; None if it names none."""
+    try:
+        return keys.segment_place(parse(letter.raw).data.key)
+    except ContractError:  # any client of the bus can choose the bytes
+        return None
 
 
 def run_of(letter: DeadLetter) -> RunId | None:

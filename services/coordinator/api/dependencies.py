@@ -64,3 +64,12 @@ Frames = Annotated[LiveFrames, Depends(live_frames)]
 Logs = Annotated[ServiceLogs | None, Depends(service_logs)]
 Broadcaster = Annotated[EventBroadcaster, Depends(broadcaster)]
 RunParam = Annotated[RunId, Path(description="name of the run", examples=["first-steps"])]
+
+
+async def existing_run(models: Models, run: RunParam) -> RunId:
+    """The run of the path, or NotFound: caches may still hold what a deleted run recorded."""
+    await models.runs.latest(run)
+    return run
+
+
+ExistingRun = Annotated[RunId, Depends(existing_run)]

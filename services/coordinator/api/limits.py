@@ -4,7 +4,8 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from hashlib import sha256
+from typing import Final, TypeVar
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
@@ -13,9 +14,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.coordinator.api.problems import problem_response
 from shared.process.bounded_cache import BoundedCache
 
+Client = TypeVar("Client", bytes, str)
 MAX_BODY: Final = 64 * 1024  # bytes; the configuration of a run has about 1 KB
 BODY_S: Final = 20.0  # seconds for a whole body: a slower client would hold its connection without end
-MAX_CLIENTS: Final = 10_000  # bounds the memory of the rate limiter; the least recent client is dropped first
+MAX_CLIENTS: Final = 10_000  # of each kind: bounds the memory of the limits; the least recent client is dropped first
 
 
 class BodySizeLimit:
@@ -88,36 +90,46 @@ class SecurityHeaders:
 
 
 @dataclass(slots=True)
-class TokenBucket:
+class RequestBucket:
     """Requests that a client can still make, and the time of that number in seconds."""
 
     left: float
     at: float
 
 
-class RateLimit:
-    """Middleware: a token bucket per client address, before authentication. Probes are not limited."""
+class RequestLimits:
+    """A bucket of requests for each accepted token, and one for each address of all other requests.
 
-    def __init__(self, app: ASGIApp, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._app, self._per_s, self._burst, self._clock = app, per_s, burst, clock
-        self._buckets: BoundedCache[str, TokenBucket] = BoundedCache(MAX_CLIENTS)
+    They are separate because behind a router all requests have the router's address: strangers there cannot use up
+    what operators may send.
+    """
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 429 with the seconds to wait."""
-        if scope["type"] != "http" or scope["path"] in ("/livez", "/readyz", "/metrics") or self._take(scope):
-            await self._app(scope, receive, send)
-            return
-        detail = f"This address sends more than {self._per_s:g} requests per second: wait a second."
-        refusal = problem_response(429, detail, {"Retry-After": "1"})
-        await refusal(scope, receive, send)
+    def __init__(self, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        """Each bucket holds `burst` requests and gains `per_s` a second."""
+        self._per_s, self._burst, self._clock = per_s, burst, clock
+        self._tokens: BoundedCache[bytes, RequestBucket] = BoundedCache(MAX_CLIENTS)
+        self._addresses: BoundedCache[str, RequestBucket] = BoundedCache(MAX_CLIENTS)
 
-    def _take(self, scope: Scope) -> bool:
-        client = str((scope.get("client") or ("unknown",))[0])
+    def of_token(self, token: str) -> ASGIApp | None:
+        """The answer 429 if this token has sent too much, else None; counts the request."""
+        digest = sha256(token.encode()).digest()
+        return None if self._take(self._tokens, digest) else self._refusal("token")
+
+    def of_address(self, scope: Scope) -> ASGIApp | None:
+        """The answer 429 if the client's address has sent too much without a valid token, else None; counts it."""
+        address = str((scope.get("client") or ("unknown",))[0])
+        return None if self._take(self._addresses, address) else self._refusal("address")
+
+    def _take(self, buckets: BoundedCache[Client, RequestBucket], client: Client) -> bool:
         now = self._clock()
-        bucket = self._buckets.get_or_make(client, lambda: TokenBucket(self._burst, now))
+        bucket = buckets.get_or_make(client, lambda: RequestBucket(self._burst, now))
         bucket.left = min(self._burst, bucket.left + (now - bucket.at) * self._per_s)
         bucket.at = now
         if bucket.left < 1:
             return False
         bucket.left -= 1
         return True
+
+    def _refusal(self, client: str) -> ASGIApp:
+        detail = f"This {client} sends more than {self._per_s:g} requests per second: wait a second."
+        return problem_response(429, detail, {"Retry-After": "1"})

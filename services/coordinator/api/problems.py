@@ -18,6 +18,7 @@ from services.coordinator.domain.lifecycle import RunBusy, RunConflict
 from shared.bus.port import UnknownDeadLetter
 from shared.config.problems import OBJECT_EXPECTED, describe_problem
 from shared.errors import Permanent, Transient
+from shared.state.deleted_runs import RunDeleted
 from shared.store.port import NotFound
 
 log = structlog.get_logger(__name__)
@@ -66,6 +67,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(OperatorsOnly, _handler(403))
     app.add_exception_handler(RunConflict, _handler(409))
+    app.add_exception_handler(RunDeleted, _handler(409))
     app.add_exception_handler(ReplayRefused, _handler(409))
     app.add_exception_handler(UnknownDeadLetter, _handler(404))
     app.add_exception_handler(UnsuitableRun, _handler(422))

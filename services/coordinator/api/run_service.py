@@ -104,6 +104,7 @@ class RunService:
         """Delete a run that is not active; return the number of objects by kind, and their bytes."""
         deleted = await RunDeletion(self.store, self.models.runs).delete(run)
         self.models.forget(run)
+        self.models.archives.forget(run)
         self.models.known.forget(run)
         return deleted
 

@@ -27,7 +27,8 @@ class DocumentCache:
     async def get(self, created: datetime, key: str, document_type: type[Document]) -> Committed[Document]:
         """The commit object at `key` of the run created at `created`; raises NotFound or ContractError.
 
-        A run that was deleted and created again has the same keys, but another time of creation.
+        The name of a deleted run stays taken. A store that was restored or edited by hand may hold another run of that
+        name: it has the same keys, but another time of creation.
         """
         place = (created, key)
         cached = self._cached.get(place)

@@ -46,7 +46,7 @@ class EpochRows:
             summary = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
         except (NotFound, ContractError):
             return {}
-        if summary.created != view.record.created:  # of a deleted run with the same name
+        if summary.created != view.record.created:  # of another run, from a store that was restored or edited by hand
             return {}
         known = [row for row in summary.epochs if row.epoch < len(view.epochs)]
         return {row.epoch: _explained(view, row) for row in known if _is_final(row, view.epochs[row.epoch])}

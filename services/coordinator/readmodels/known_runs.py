@@ -74,7 +74,10 @@ class KnownRuns:
 
 
 def is_older(record: RunRecord, than: RunRecord) -> bool:
-    """Whether `than` is a later revision of the same run. A recreated run has another time of creation."""
+    """Whether `than` is a later revision of the same run.
+
+    The name of a deleted run stays taken; another time of creation means that the store was restored or edited by hand.
+    """
     return record.created == than.created and record.revision < than.revision
 
 

@@ -25,7 +25,8 @@ class _CacheEntry(Generic[Value]):
 class RunCache(Generic[Value]):
     """Keeps the value of every active run, and of the MAX_ENDED most recently used ended runs.
 
-    A run that was deleted and created again under the same name is another run: its value starts empty.
+    A record with another time of creation is another run: its value starts empty. The name of a deleted run stays
+    taken, but a store that was restored or edited by hand may hold another run of that name.
     """
 
     def __init__(self, make: Callable[[], Value]) -> None:

@@ -41,7 +41,7 @@ class ScoreCounters:
         async with self._lock:
             listed = await self._reader.list_epoch(run, epoch)
             counted = self._cached.get((run, epoch))
-            if counted is None or not counted.entries <= set(listed):  # the run was deleted, and perhaps created again
+            if counted is None or not counted.entries <= set(listed):  # objects were deleted
                 counted = self._cached.put((run, epoch), _CountedEpoch())
             found = await self._reader.read_all([entry for entry in listed if entry not in counted.entries])
             for entry, score in found.items():

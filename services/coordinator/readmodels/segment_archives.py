@@ -17,6 +17,8 @@ from services.coordinator.domain.segment_summary import (
 )
 from shared.contracts.archive import SegmentArchive, open_archive
 from shared.contracts.base import sha256
+from shared.contracts.epoch import EpochFinishedRecord
+from shared.contracts.ids import RunId
 from shared.errors import ContractError, Permanent
 from shared.process.bounded_cache import BoundedCache
 from shared.store import keys
@@ -27,6 +29,7 @@ T = TypeVar("T")
 PARALLEL: Final = 8  # archives in memory at the same time; each has at most a few megabytes
 MAX_SUMMARIES: Final = 4_000  # of about 2 KB
 MAX_ARCHIVES: Final = 32  # that stay in memory, because a page shows several pictures of one segment
+MANIFEST: Final = "manifest.json"  # of an export
 VIDEO: Final = "video.mp4"
 POTENTIAL: Final = "potential.json"
 MAX_CACHED_BYTES: Final = 512 * 1024  # bytes
@@ -34,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 
 class SegmentArchives:
-    """Archives of all runs. They never change; a recreated one has another entry."""
+    """Archives of all runs. They never change; one that was written again has another entry."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -66,26 +69,61 @@ class SegmentArchives:
         )
 
     async def digest(self, place: keys.SegmentPlace) -> str:
-        """SHA-256 of a segment's archive."""
-        return sha256(await self._store.get(keys.segment(*place)))
+        """SHA-256 of a segment's archive, without reading it if a note or the epoch's list names it; or NotFound."""
+        key = keys.segment(*place)
+        listed = [entry.key for entry in await self._store.list(f"{key.rpartition('/')[0]}/")]
+        if key not in listed:
+            raise NotFound(f"run {place.run} has no segment {place.segment} in epoch {place.epoch}")
+        known = keys.noted_digests(listed).get(key) or await self._listed_digest(place)
+        return known or sha256(await self._store.get(key))
 
     async def video(self, place: keys.SegmentPlace) -> bytes | None:
-        """The exported video of a segment as MP4, or None before its export."""
-        try:
-            return await self._store.get(f"{keys.export_prefix(*place)}{VIDEO}")
-        except NotFound:
-            return None
+        """The exported video of a segment as MP4, or None before its export; NotFound if its export has none."""
+        prefix = keys.export_prefix(*place)
+        video = await self._optional(prefix + VIDEO)
+        if video is not None or not await self._store.exists(prefix + MANIFEST):
+            return video
+        # The manifest is written last, and no later export replaces it: a video that is missing now never comes.
+        video = await self._optional(prefix + VIDEO)
+        if video is None:
+            raise NotFound(
+                f"segment {place.segment} was exported without a video (ZELDA_EXPORT__VIDEO): make one with "
+                f"`zelda export segments {place.run} --epoch {place.epoch} --segment {place.segment}`"
+            )
+        return video
 
     async def potential(self, place: keys.SegmentPlace) -> list[float]:
         """Phi of each state of a segment; empty before its export, and for a segment that nothing shaped."""
+        raw = await self._optional(f"{keys.export_prefix(*place)}{POTENTIAL}")
         try:
-            raw = await self._store.get(f"{keys.export_prefix(*place)}{POTENTIAL}")
-        except NotFound:
-            return []
-        try:
-            return [float(value) for value in json.loads(raw)]
+            return [float(value) for value in json.loads(raw)] if raw is not None else []
         except (TypeError, ValueError) as error:
             raise ContractError(f"segment {place.segment}: {POTENTIAL} is not a list of numbers") from error
+
+    def forget(self, run: RunId) -> None:
+        """Free the memory of a deleted run."""
+        prefix = keys.segments_prefix(run)
+        for key in self._archives:
+            if key.startswith(prefix):
+                self._archives.pop(key)
+        for entry in self._summaries:
+            if entry.key.startswith(prefix):
+                self._summaries.pop(entry)
+
+    async def _listed_digest(self, place: keys.SegmentPlace) -> str | None:
+        """The digest in the list of the finished epoch; None before its end, and where the list cannot be read."""
+        raw = await self._optional(keys.epoch_finished(place.run, place.epoch))
+        try:
+            segments = EpochFinishedRecord.from_bytes(raw).segments if raw is not None else []
+        except ContractError:
+            return None
+        return next((one.digest for one in segments if one.segment == place.segment), None)
+
+    async def _optional(self, key: str) -> bytes | None:
+        try:
+            return await self._store.get(key)
+        except NotFound:
+            return None
 
     async def _summary(self, entry: ObjectEntry) -> SegmentSummary | None:
         known = self._summaries.get(entry)

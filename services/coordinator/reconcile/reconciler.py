@@ -33,8 +33,10 @@ from shared.telemetry.log_once import LogOnce
 MAX_REPUBLISHED: Final = 500
 """Events of one run in one pass: a long backlog takes several passes, so that it does not flood the bus."""
 
-REPUBLISHED: Final = metrics.counter("coordinator_rings_total", "events published again, because no successor followed")
-FAILURES: Final = metrics.counter("coordinator_trouble_total", "passes in which a run could not be reconciled")
+REPUBLISHED: Final = metrics.counter(
+    "coordinator_republished_total", "events published again, because no successor followed"
+)
+FAILURES: Final = metrics.counter("coordinator_failed_passes_total", "passes in which a run could not be reconciled")
 ACTIVE_RUNS: Final = metrics.gauge("coordinator_active_runs", "runs that are created, running or stopping")
 log = structlog.get_logger(__name__)
 

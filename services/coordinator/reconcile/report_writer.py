@@ -69,7 +69,11 @@ class ReportWriter:
         self._written[run] = summary
 
     async def _stored(self, view: RunView) -> RunSummary | None:
-        """The summary in the store, unless it cannot be read or is that of a deleted run of the same name."""
+        """The summary in the store; None if it cannot be read.
+
+        None also for that of another run, which a store that was restored or edited by hand may hold: the name of a
+        deleted run stays taken.
+        """
         try:
             stored = RunSummary.from_bytes(await self._store.get(keys.run_summary(view.record.run)))
         except (NotFound, ContractError):

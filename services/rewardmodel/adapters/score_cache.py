@@ -36,7 +36,7 @@ class ScoreCache:
         cached = epochs.get(epoch, {})
         listed = await self._reader.list_epoch(run, epoch)
         fresh = await self._reader.read_all([entry for entry in listed if entry not in cached])
-        # Keep listed entries only: scores of a deleted run must not reach the next run of that name.
+        # Keep listed entries only: scores that were deleted, with their run or by hand, must not count.
         outcomes = {entry: cached[entry] if entry in cached else _outcome(fresh[entry]) for entry in listed}
         epochs[epoch] = outcomes
         return [outcome for outcome in outcomes.values() if outcome is not None]

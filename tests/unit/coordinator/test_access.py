@@ -121,11 +121,55 @@ async def test_an_invalid_token_file_refuses_every_request_with_503(tmp_path: Pa
     assert OPERATOR not in str(line)
 
 
-async def test_too_many_requests_get_429(tmp_path: Path) -> None:
+def bearer(token: str) -> dict[str, str]:
+    """The header of a request with this token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+async def test_too_many_requests_of_a_token_get_429(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, burst=5, per_s=0.001) as http:
         responses = [await http.get("/runs") for _ in range(6)]
+        assert (await http.get("/runs", headers=bearer(VIEWER))).status_code == 200, "another token has its own limit"
     assert [response.status_code for response in responses] == [200] * 5 + [429]
     assert responses[-1].headers["retry-after"] == "1"
+    assert responses[-1].json()["detail"] == "This token sends more than 0.001 requests per second: wait a second."
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "token", "status"),
+    [
+        ("GET", "/runs", None, 401),
+        ("GET", "/runs", "a-token-that-is-unknown", 401),
+        ("POST", "/runs", VIEWER, 403),
+        ("GET", "/", None, 200),
+    ],
+)
+async def test_strangers_cannot_use_up_what_tokens_may_send(
+    tmp_path: Path, method: str, path: str, token: str | None, status: int
+) -> None:
+    async with client(Harness(), tmp_path, token, burst=3, per_s=0.001) as http:
+        responses = [await http.request(method, path) for _ in range(5)]
+        assert [response.status_code for response in responses] == [status] * 3 + [429] * 2
+        detail = responses[-1].json()["detail"]
+        assert detail == "This address sends more than 0.001 requests per second: wait a second."
+        for accepted in (VIEWER, OPERATOR):  # from the same address, as behind a router
+            assert (await http.get("/runs", headers=bearer(accepted))).status_code == 200
+
+
+async def test_an_address_that_a_header_names_has_no_limit_of_its_own(tmp_path: Path) -> None:
+    async with client(Harness(), tmp_path, token=None, burst=3, per_s=0.001) as http:
+        codes = [
+            (await http.get("/runs", headers={"X-Forwarded-For": f"203.0.113.{number}"})).status_code
+            for number in range(4)
+        ]
+    assert codes == [401] * 3 + [429]
+
+
+async def test_an_unusable_token_file_does_not_lift_the_limit(tmp_path: Path) -> None:
+    async with client(Harness(), tmp_path, burst=3, per_s=0.001) as http:
+        (tmp_path / "tokens").unlink()
+        codes = [(await http.get("/runs")).status_code for _ in range(4)]
+    assert codes == [503] * 3 + [429]
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -134,4 +178,4 @@ async def test_requests_of_every_method_are_counted(tmp_path: Path, method: str)
         codes = [(await http.request(method, "/runs")).status_code for _ in range(4)]
         assert codes[-1] == 429
         assert 429 not in codes[:-1]
-        assert (await http.get("/runs")).status_code == 429, "all methods share what an address may send"
+        assert (await http.get("/runs")).status_code == 429, "all methods share what a token may send"

@@ -124,10 +124,39 @@ async def test_a_page_continues_although_its_first_run_changed_state(
         for order, expected in (("newest", ["fed", "cba"]), ("oldest", ["abc", "ef"])):  # by then, d has stopped
             asked = {"state": "created", "order": order, "limit": "3"}
             first = (await http.get("/runs", params=asked)).json()
-            await harness.service.stop(RunId(first["next"]))
+            await harness.service.stop(RunId(first["items"][-1]["run"]))
             rest = (await http.get("/runs", params=asked | {"after": first["next"]})).json()
             assert ["".join(line["run"] for line in page["items"]) for page in (first, rest)] == expected
             assert rest["next"] is None
+
+
+async def test_a_page_continues_although_its_last_run_was_deleted(tmp_path: Path) -> None:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        for name in "abcdef":
+            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
+            harness.time += timedelta(microseconds=1)
+        for order, deleted, expected in (("newest", "d", ["fed", "cba"]), ("oldest", "c", ["abc", "ef"])):
+            asked = {"order": order, "limit": "3"}
+            first = (await http.get("/runs", params=asked)).json()
+            await harness.service.stop(RunId(deleted))
+            assert (await http.delete(f"/runs/{deleted}")).status_code == 200
+            address = f"/runs?order={order}&limit=3&after={first['next']}"  # as a page writes it, without an encoding
+            rest = (await http.get(address)).json()
+            assert ["".join(line["run"] for line in page["items"]) for page in (first, rest)] == expected
+            assert rest["next"] is None
+
+
+async def test_the_name_of_a_run_still_continues_a_list(tmp_path: Path) -> None:
+    harness = Harness()
+    async with client(harness, tmp_path) as http:
+        for name in "abc":
+            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
+            harness.time += timedelta(seconds=1)
+        rest = (await http.get("/runs?after=c&limit=1")).json()
+        assert [line["run"] for line in rest["items"]] == ["b"]
+        following = (await http.get("/runs", params={"after": rest["next"]})).json()
+    assert [line["run"] for line in following["items"]] == ["a"]
 
 
 async def test_a_reader_gets_the_current_state_then_updates() -> None:

@@ -7,6 +7,7 @@ from cli.errors import CONFLICT, CliError
 from services.coordinator.domain.lifecycle import RunConflict
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.state.deleted_runs import RunDeleted
 from shared.state.runs import RunRecords
 from shared.store import keys
 from tests.unit.coordinator.harness import RUN, Harness, started_run
@@ -56,3 +57,14 @@ async def test_a_single_epoch_continues_an_ended_run() -> None:
     assert (await _start_or_resume(runs, RUN, RunConfig())).external
     with pytest.raises(RunConflict, match="trained by `zelda epoch`"):
         await harness.service.resume(RUN)
+
+
+async def test_a_single_epoch_does_not_bring_a_deleted_run_back() -> None:
+    harness = Harness()
+    runs = RunRecords(harness.store)
+    first = await _start_or_resume(runs, SINGLE, RunConfig())
+    await runs.append(first.model_copy(update={"revision": 1, "state": "stopped"}))
+    await harness.service.delete(SINGLE)
+    with pytest.raises(RunDeleted, match="Run single was deleted and its name stays taken"):
+        await _start_or_resume(runs, SINGLE, RunConfig())
+    assert [entry.key for entry in await harness.store.list("models/")] == [keys.deleted_run(SINGLE)]

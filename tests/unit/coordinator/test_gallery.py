@@ -8,15 +8,19 @@ import pytest
 from services.coordinator.domain.segment_summary import timeline
 from services.coordinator.report.data import collect_report_data
 from shared.bus.topology import EXPORTER_SEGMENTS
+from shared.contracts.base import sha256
 from shared.contracts.events import ExportRequested
 from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from tests.unit.coordinator.api_client import VIEWER, client
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, ROUTE, add_earlier_run
 from tests.unit.coordinator.harness import Harness
 
 PNG = b"\x89PNG\r\n\x1a\n"
-ABSENT = ROUTE.replace("-s000", "-s900")
+GALLERY = f"/runs/{EARLIER}/epochs/0/gallery"
+EXPORT = keys.export_prefix(*PLACE)
+ABSENT, OTHER = ROUTE.replace("-s000", "-s900"), ROUTE.replace("-s000", "-s001")
 
 
 async def recorded() -> Harness:
@@ -36,23 +40,40 @@ async def get(harness: Harness, directory: Path, path: str) -> Any:
 
 async def test_the_gallery_lists_each_segment_with_its_score(tmp_path: Path) -> None:
     harness = await recorded()
-    path = f"/runs/{EARLIER}/epochs/0/gallery"
-    found = await get(harness, tmp_path, path)
+    page = await get(harness, tmp_path, GALLERY)
+    found = page["items"]
+    assert page["next"] is None
     assert found[0]["segment"] == PLACE.segment
     assert len(found) == 6
     assert all(one["status"] == "judged" and one["frames"] == 8 and one["rooms"] >= 1 for one in found)
-    pages = await get(harness, tmp_path, f"{path}?limit=4")
-    pages += await get(harness, tmp_path, f"{path}?limit=4&after={pages[-1]['segment']}")
-    assert pages == found
+    first = await get(harness, tmp_path, f"{GALLERY}?limit=4")
+    rest = await get(harness, tmp_path, f"{GALLERY}?limit=4&after={first['next']}")
+    assert first["items"] + rest["items"] == found
+    assert rest["next"] is None
+
+
+@pytest.mark.parametrize("damaged", [[0], [1], [0, 1]])
+async def test_a_damaged_archive_ends_no_list_of_pages(tmp_path: Path, damaged: list[int]) -> None:
+    harness = await recorded()
+    listed = sorted(entry.key for entry in await harness.store.list(keys.segments_prefix(EARLIER, 0)))
+    for number in damaged:
+        await harness.store.put(listed[number], b"not a zip")
+    found, after, pages = [], "", 0
+    while after is not None:
+        page = await get(harness, tmp_path, f"{GALLERY}?limit=2{after and f'&after={after}'}")
+        found += [one["segment"] for one in page["items"]]
+        after, pages = page["next"], pages + 1
+    assert found == [key.rpartition("/")[2].removesuffix(".zip") for key in listed if listed.index(key) not in damaged]
+    assert pages == 3
 
 
 async def test_segments_with_equal_play_have_the_same_mark(tmp_path: Path) -> None:
     harness = await recorded()
-    found = await get(harness, tmp_path, f"/runs/{EARLIER}/epochs/0/gallery")
+    found = (await get(harness, tmp_path, GALLERY))["items"]
     assert len({one["play"] for one in found}) == 6
     place = PLACE._replace(segment=type(PLACE.segment)("e0000-r00-v00-0000-s007"))
     await harness.store.put(keys.segment(*place), await harness.store.get(keys.segment(*PLACE)))
-    again = await get(harness, tmp_path, f"/runs/{EARLIER}/epochs/0/gallery")
+    again = (await get(harness, tmp_path, GALLERY))["items"]
     assert len(again) == 7
     assert len({one["play"] for one in again}) == 6
 
@@ -60,7 +81,7 @@ async def test_segments_with_equal_play_have_the_same_mark(tmp_path: Path) -> No
 async def test_a_damaged_archive_is_left_out_of_the_gallery(tmp_path: Path) -> None:
     harness = await recorded()
     await harness.store.put(keys.segment(*PLACE), b"not a zip")
-    found = await get(harness, tmp_path, f"/runs/{EARLIER}/epochs/0/gallery")
+    found = (await get(harness, tmp_path, GALLERY))["items"]
     assert len(found) == 5
     async with client(harness, tmp_path, VIEWER) as http:
         response = await http.get(ROUTE)
@@ -127,9 +148,9 @@ async def test_the_potential_of_an_export_is_served(tmp_path: Path) -> None:
     await add_earlier_run(harness.store)
     async with client(harness, tmp_path, VIEWER) as http:
         before = await http.get(f"{ROUTE}/potential")
-        await harness.store.put(f"{keys.export_prefix(*PLACE)}potential.json", b"[0.25, -1]")
+        await harness.store.put(f"{EXPORT}potential.json", b"[0.25, -1]")
         ready = await http.get(f"{ROUTE}/potential")
-        await harness.store.put(f"{keys.export_prefix(*PLACE)}potential.json", b"{")
+        await harness.store.put(f"{EXPORT}potential.json", b"{")
         damaged = await http.get(f"{ROUTE}/potential")
     assert (before.json(), ready.json()) == ([], [0.25, -1.0])
     assert damaged.json()["detail"].startswith(f"segment {PLACE.segment}: potential.json is not a list of numbers")
@@ -140,13 +161,99 @@ async def test_a_video_is_requested_once_then_served(tmp_path: Path) -> None:
     await harness.bus.fetch(EXPORTER_SEGMENTS, 1, 0)  # the consumer exists before the event
     async with client(harness, tmp_path, VIEWER) as http:
         waiting = [await http.get(f"{ROUTE}/video") for _ in range(2)]
-        await harness.store.put(f"{keys.export_prefix(*PLACE)}video.mp4", b"frames")
+        await harness.store.put(f"{EXPORT}video.mp4", b"frames")
         ready = await http.get(f"{ROUTE}/video")
     assert [(one.status_code, one.headers["retry-after"]) for one in waiting] == [(202, "2")] * 2
     assert (ready.status_code, ready.content, ready.headers["content-type"]) == (200, b"frames", "video/mp4")
     (event,) = await harness.consume(EXPORTER_SEGMENTS)
     assert isinstance(event.data, ExportRequested)
     assert event.data.segment == PLACE.segment
+
+
+async def test_a_segment_that_was_exported_without_a_video_has_none(tmp_path: Path) -> None:
+    harness = await recorded()
+    await harness.store.put(f"{EXPORT}manifest.json", b"{}")
+    async with client(harness, tmp_path, VIEWER) as http:
+        response = await http.get(f"{ROUTE}/video")
+    assert response.status_code == 404
+    assert response.json()["detail"] == (
+        f"segment {PLACE.segment} was exported without a video (ZELDA_EXPORT__VIDEO): make one with "
+        f"`zelda export segments {EARLIER} --epoch 0 --segment {PLACE.segment}`."
+    )
+    assert await harness.consume(EXPORTER_SEGMENTS) == []
+
+
+class LateExport(MemoryStore):
+    """The exporter writes its video and manifest between two reads."""
+
+    async def exists(self, key: str) -> bool:
+        """Finish the export, then look."""
+        if key == f"{EXPORT}manifest.json":
+            await self.put(f"{EXPORT}video.mp4", b"frames")
+            await self.put(key, b"{}")
+        return await super().exists(key)
+
+
+async def test_a_video_that_comes_during_the_request_is_served(tmp_path: Path) -> None:
+    harness = Harness(LateExport)
+    await add_earlier_run(harness.store)
+    async with client(harness, tmp_path, VIEWER) as http:
+        assert (await http.get(f"{ROUTE}/video")).content == b"frames"
+
+
+async def test_a_failed_export_is_answered_with_its_reason(tmp_path: Path) -> None:
+    harness = await recorded()
+    harness.bus.inject(b"not an event", "zelda.v1.nobody.segment.ready")
+    harness.bus.inject(b"not an event", f"zelda.v1.{EARLIER}.export.requested")
+    async with client(harness, tmp_path, VIEWER) as http:
+        waiting = await http.get(f"{ROUTE}/video")
+        *_, requested = await harness.bus.fetch(EXPORTER_SEGMENTS, 10, 0)
+        await requested.reject("ReplayMismatch: the replay ends in another state.")
+        for delivery in await harness.bus.fetch(EXPORTER_SEGMENTS, 10, 0):
+            await delivery.reject("not an event")
+    async with client(harness, tmp_path, VIEWER) as http:  # another application: the first one listed the letters
+        refused = await http.get(f"{ROUTE}/video")
+        other = await http.get(f"{OTHER}/video")
+    number = (await harness.bus.dead.list())[0].number
+    assert (waiting.status_code, refused.status_code, other.status_code) == (202, 404, 202)
+    assert refused.json()["detail"] == (
+        f"the export of segment {PLACE.segment} failed (ReplayMismatch: the replay ends in another state): remove the "
+        f"cause, then replay dead letter {number} with `zelda dlq replay {number}`."
+    )
+
+
+class CountingStore(MemoryStore):
+    """Notes the keys that are read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.reads: list[str] = []
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        """Read and note."""
+        self.reads.append(key)
+        return await super().get(key, digest)
+
+
+@pytest.mark.parametrize(("source", "reads"), [("note", 0), ("list", 0), ("archive", 1), ("archive, damaged list", 1)])
+async def test_a_video_request_reads_no_archive_with_a_known_digest(tmp_path: Path, source: str, reads: int) -> None:
+    harness = Harness(CountingStore)
+    await add_earlier_run(harness.store)
+    archive, listed = keys.segment(*PLACE), keys.epoch_finished(EARLIER, 0)
+    digest = sha256(await harness.store.get(archive))
+    if source == "archive":
+        await harness.store.delete(listed)
+    elif source != "list":
+        await harness.store.put(listed, b"{")
+    if source == "note":
+        await harness.store.put(keys.digest_note(archive, digest), b"")
+    assert isinstance(harness.store, CountingStore)
+    harness.store.reads.clear()
+    async with client(harness, tmp_path, VIEWER) as http:
+        assert (await http.get(f"{ROUTE}/video")).status_code == 202
+    assert harness.store.reads.count(archive) == reads
+    (event,) = await harness.consume(EXPORTER_SEGMENTS)
+    assert event.data.digest == digest
 
 
 def test_a_timeline_names_rooms_figures_items_and_texts() -> None:

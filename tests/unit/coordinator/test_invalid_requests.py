@@ -153,6 +153,16 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         422,
         "after: 'No Run' is not the name of a run: use 1-40 lower-case letters, digits or inner hyphens.",
     ),
+    *(
+        (
+            "GET",
+            f"/runs?after={after}~demo",
+            None,
+            422,
+            "after: it is neither the `next` of a page nor the name of a run.",
+        )
+        for after in ("", "yesterday", "2026-01-01T00:00:00")
+    ),
     (
         "GET",
         "/runs?state=lost",

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+from prometheus_client import REGISTRY
+
 from services.coordinator.reconcile.replay_backoff import ReplayBackoff
 from shared.bus.topology import ROLES
 from shared.contracts.events import EventData
@@ -16,7 +18,9 @@ async def test_only_purged_segments_without_an_outcome_are_republished() -> None
     harness = await trained_epoch()
     await harness.judge(0, segments=1)
     harness.bus.purge()
+    before = REGISTRY.get_sample_value("zelda_coordinator_republished_total") or 0.0
     await harness.passes(20)
+    assert REGISTRY.get_sample_value("zelda_coordinator_republished_total") == before + 4  # with the epoch
     republished = [event.data.segment for event in await harness.judge_events()]  # type: ignore[attr-defined]
     assert republished == [harness.scores(0, number).segment for number in (1, 2, 3)]
 

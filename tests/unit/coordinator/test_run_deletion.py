@@ -14,6 +14,7 @@ from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import NotFound
 from tests.unit.coordinator.api_client import VIEWER, client
+from tests.unit.coordinator.earlier_run import EARLIER, PLACE, ROUTE, add_earlier_run
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, judged_epoch
 
 OTHER = RunId("other")
@@ -103,6 +104,52 @@ async def test_an_interrupted_deletion_goes_on_from_its_mark(tmp_path: Path) -> 
         assert (await http.post("/runs/demo/resume")).status_code == 409
         assert (await http.delete("/runs/demo")).status_code == 200
     assert await keys_of(harness.store, RUN) == [keys.deleted_run(RUN)]
+
+
+PLAY = ("", "/frames/0", "/video", "/potential")
+
+
+async def test_no_replica_shows_what_a_deleted_run_recorded(tmp_path: Path) -> None:
+    harness = Harness()
+    await add_earlier_run(harness.store)
+    other = harness.another_coordinator(fence=None)
+    (tmp_path / "other").mkdir()
+    await harness.store.put(f"{keys.export_prefix(*PLACE)}video.mp4", b"frames")
+    async with client(harness, tmp_path) as http, client(other, tmp_path / "other") as elsewhere:
+        for one in (http, elsewhere):
+            assert [(await one.get(ROUTE + path)).status_code for path in PLAY] == [200] * 4
+            assert (await one.get(f"/runs/{EARLIER}/epochs/0/gallery")).status_code == 200
+        assert len(harness.models.archives._archives) > 0
+        assert (await http.delete(f"/runs/{EARLIER}")).status_code == 200
+        for one in (http, elsewhere):
+            shown = [await one.get(ROUTE + path) for path in PLAY]
+            assert [found.status_code for found in shown] == [404] * 4
+            assert shown[1].json()["detail"] == f"There is no run '{EARLIER}': see GET /runs."
+    assert (len(harness.models.archives._archives), len(harness.models.archives._summaries)) == (0, 0)
+
+
+async def test_a_deletion_frees_only_the_pictures_of_its_run() -> None:
+    harness = Harness()
+    await add_earlier_run(harness.store)
+    await harness.models.archives.picture(PLACE, 0)
+    harness.models.archives.forget(RUN)
+    assert len(harness.models.archives._archives) == 1
+
+
+async def test_a_run_that_is_deleted_during_its_creation_is_a_conflict(tmp_path: Path) -> None:
+    class LateMark(MemoryStore):
+        """Another coordinator marks the run after the first look."""
+
+        async def exists(self, key: str) -> bool:
+            found = await super().exists(key)
+            if key == keys.deleted_run(RUN):
+                await self.put(key, b"")
+            return found
+
+    async with client(Harness(LateMark), tmp_path) as http:
+        response = await http.post("/runs", json={"run": "demo", "config": SHORT_RUN})
+    assert response.status_code == 409
+    assert response.json()["detail"] == "Run demo was deleted and its name stays taken: choose another name."
 
 
 async def test_a_late_event_of_a_deleted_run_is_no_dead_letter() -> None:

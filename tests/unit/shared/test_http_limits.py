@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
 
 from shared.runtime import health, http_protocol
 from shared.runtime.health import Health, listen, serve
@@ -44,6 +45,27 @@ async def test_a_connection_without_a_whole_header_is_closed(port: int) -> None:
 async def test_headers_in_time_are_answered(port: int) -> None:
     whole = b"Host: x\r\nConnection: close\r\n\r\n"
     assert (await answer(port, b"GET /here HTTP/1.1\r\n", whole, pause=0.05)).endswith(b"here")
+
+
+@pytest.mark.parametrize("header", [b"X-Forwarded-For: 203.0.113.7", b"forwarded: for=203.0.113.7"])
+async def test_metrics_are_not_answered_through_a_proxy(port: int, header: bytes) -> None:
+    request = b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n%s\r\n"
+    assert b"\nprocess_" in await answer(port, request % (b"/metrics", b""))
+    refused = await answer(port, request % (b"/metrics", header + b"\r\n"))
+    assert refused.startswith(b"HTTP/1.1 404")
+    assert refused.endswith(b"/metrics is not answered through a proxy: read it at the service's own port\n")
+    assert (await answer(port, request % (b"/livez", header + b"\r\n"))).startswith(b"HTTP/1.1 200")
+
+
+async def test_a_header_does_not_change_the_address_of_a_client() -> None:
+    async def address(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse(f"{scope['client'][0]} {scope['scheme']}")(scope, receive, send)
+
+    listener = listen("127.0.0.1", 0)
+    forged = b"X-Forwarded-For: 203.0.113.7\r\nX-Forwarded-Proto: https\r\n"
+    async with serve(Health(app=address), listener):
+        shown = await answer(listener.getsockname()[1], HERE[:-2] + forged + b"\r\n")
+    assert shown.endswith(b"127.0.0.1 http")
 
 
 REQUEST = b"GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"

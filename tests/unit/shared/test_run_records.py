@@ -4,9 +4,12 @@ import asyncio
 from collections import Counter
 from datetime import UTC, datetime
 
+import pytest
+
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.state.deleted_runs import RunDeleted
 from shared.state.runs import RECHECKED, SETTLED_S, RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
@@ -90,3 +93,12 @@ async def test_a_change_without_its_index_entry_is_seen_after_some_listings() ->
     await store.create(keys.run_revision(RunId("run-3"), 1), record(3, "running", revision=1).to_bytes())
     seen = [next(found for found in await runs.all() if found.run == "run-3").revision for _ in range(4)]
     assert seen[-1] == 1
+
+
+async def test_the_name_of_a_deleted_run_cannot_be_created() -> None:
+    store, runs = await stored(0)
+    await store.put(keys.deleted_run(RunId("run-3")), b"run-3")
+    with pytest.raises(RunDeleted, match=r"^Run run-3 was deleted and its name stays taken: choose another name\.$"):
+        await runs.create(record(3))
+    assert await store.list(keys.run_index_prefix()) == []
+    await runs.create(record(4))

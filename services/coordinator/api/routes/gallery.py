@@ -6,7 +6,8 @@ from fastapi import APIRouter, Path, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from services.coordinator.api.dependencies import Commands, Models, RunParam
+from services.coordinator.api.dependencies import Commands, DeadLetterCommands, ExistingRun, Models
+from services.coordinator.api.models import Page
 from services.coordinator.domain.room_map import RoomMap, room_map
 from services.coordinator.domain.segment_summary import SegmentSummary
 from services.coordinator.readmodels.read_models import ReadModels
@@ -18,7 +19,7 @@ from shared.store import keys
 
 router = APIRouter(tags=["play"])
 EpochPath = Annotated[Epoch, Path(description="number of the epoch, from 0")]
-PICTURE_AGE_S: Final = 600  # a run that is deleted and created again under its name has other pictures
+PICTURE_AGE_S: Final = 600  # a browser may show pictures of a deleted run for so long
 MAX_MAPPED: Final = 200  # archives read for one map
 SEGMENT: Final = "/runs/{run}/epochs/{epoch}/episodes/{episode}/segments/{segment}"
 
@@ -65,25 +66,30 @@ class SegmentDetail(BaseModel):
 @router.get("/runs/{run}/epochs/{epoch}/gallery")
 async def show_gallery(
     models: Models,
-    run: RunParam,
+    run: ExistingRun,
     epoch: EpochPath,
-    after: Annotated[SegmentId | None, Query(description="last segment of the previous page")] = None,
+    after: Annotated[SegmentId | None, Query(description="`next` of the previous page")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="segments per page")] = 200,
-) -> list[GallerySegment]:
-    """List an epoch's recorded segments with scores and figures, by name. Damaged archives are left out."""
-    await models.runs.latest(run)
+) -> Page[GallerySegment]:
+    """List an epoch's recorded segments with scores and figures, by name.
+
+    Damaged archives are left out, so a page may hold fewer segments than `limit` before the last one.
+    """
     places = {
         entry: place for entry, place in (await models.segments(run, epoch)).items() if place.segment > (after or "")
     }
     page = sorted(places, key=lambda entry: places[entry].segment)[:limit]
     summaries = await models.archives.summaries(page)
     scores = {one.segment: one for one in await models.scores.read_epoch(run, epoch)}
-    return [_item(summaries[entry], scores.get(places[entry].segment)) for entry in page if entry in summaries]
+    return Page(
+        items=[_item(summaries[entry], scores.get(places[entry].segment)) for entry in page if entry in summaries],
+        next=places[page[-1]].segment if len(places) > limit else None,
+    )
 
 
 @router.get(SEGMENT)
 async def show_segment(
-    models: Models, run: RunParam, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
+    models: Models, run: ExistingRun, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
 ) -> SegmentDetail:
     """Show one segment: what happened in it, its rewards, and every vote with its reason."""
     place = keys.SegmentPlace(run, epoch, episode, segment)
@@ -104,7 +110,7 @@ async def show_segment(
 async def show_frame(
     models: Models,
     request: Request,
-    run: RunParam,
+    run: ExistingRun,
     epoch: EpochPath,
     episode: EpisodeId,
     segment: SegmentId,
@@ -127,20 +133,30 @@ async def show_frame(
     },
 )
 async def show_video(
-    commands: Commands, models: Models, run: RunParam, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
+    commands: Commands,
+    models: Models,
+    letters: DeadLetterCommands,
+    run: ExistingRun,
+    epoch: EpochPath,
+    episode: EpisodeId,
+    segment: SegmentId,
 ) -> Response:
-    """Show the video of a segment. The first request makes the exporter replay it; later ones read the result."""
+    """Show the video of a segment. The first request makes the exporter replay it; later ones read the result.
+
+    404 if no video can come: the segment was exported without one, or its export failed.
+    """
     place = keys.SegmentPlace(run, epoch, episode, segment)
     video = await models.archives.video(place)
     if video is not None:
         return Response(video, media_type="video/mp4", headers={"Cache-Control": f"private, max-age={PICTURE_AGE_S}"})
+    await letters.require_no_failed_export(place)
     await commands.request_export(place)
     return Response(status_code=202, headers={"Retry-After": "2"})
 
 
 @router.get(SEGMENT + "/potential")
 async def show_potential(
-    models: Models, run: RunParam, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
+    models: Models, run: ExistingRun, epoch: EpochPath, episode: EpisodeId, segment: SegmentId
 ) -> list[float]:
     """Show Phi before the first step and after each, by the reward model that shaped the segment.
 
@@ -150,12 +166,11 @@ async def show_potential(
 
 
 @router.get("/runs/{run}/epochs/{epoch}/rooms")
-async def show_rooms(models: Models, run: RunParam, epoch: EpochPath) -> RoomMap:
+async def show_rooms(models: Models, run: ExistingRun, epoch: EpochPath) -> RoomMap:
     """Show the steps in each room over an epoch's recorded segments, with a picture of each room.
 
     If the run keeps an archive of states, `cells` and `new_cells` show how far it reaches after the epoch.
     """
-    await models.runs.latest(run)
     places = await models.segments(run, epoch)
     entries = list(places)
     sample = entries[:: -(-len(entries) // MAX_MAPPED) or 1]

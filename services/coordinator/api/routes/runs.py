@@ -1,12 +1,14 @@
 """Routes that start, stop, resume and show runs."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Response
+from pydantic import AfterValidator
 
 from services.coordinator.api.dependencies import Commands, Models, RunParam
 from services.coordinator.api.models import DeletedRun, NewRun, Page, RunDetail, RunListItem, run_list_item
+from services.coordinator.api.run_position import RunPosition, check_position
+from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId, Tag
 from shared.contracts.progress import EpochRow
@@ -20,6 +22,9 @@ IdempotencyKey = Annotated[
         max_length=200,
         description="a repeated key with the same body returns the same run; with another body it is refused (409)",
     ),
+]
+PositionParam = Annotated[
+    str | None, AfterValidator(check_position), Query(description="`next` of the previous page, or the name of a run")
 ]
 
 
@@ -61,7 +66,7 @@ async def list_runs(
     models: Models,
     state: Annotated[RunState | None, Query(description="only runs in this state")] = None,
     order: Annotated[Literal["newest", "oldest"], Query(description="which run comes first")] = "newest",
-    after: Annotated[RunId | None, Query(description="`next` of the previous page")] = None,
+    after: PositionParam = None,
     limit: Annotated[int, Query(ge=1, le=1_000, description="runs per page")] = 100,
     tag: Annotated[Tag | None, Query(description="only runs with this tag")] = None,
 ) -> Page[RunListItem]:
@@ -71,18 +76,18 @@ async def list_runs(
     records = [record for record in await models.runs.all() if state in (None, record.state)]
     records = [record for record in records if tag is None or tag in tags.get(record.run, ())]
     if after is not None:
-        # Compare positions among all runs: the run `after` may have left the requested state meanwhile.
-        last = _position(await models.runs.latest(after))
-        records = [record for record in records if (_position(record) < last if newest else _position(record) > last)]
-    records.sort(key=_position, reverse=newest)
+        # Compare positions among all runs: the last run of the page may have left the requested state meanwhile.
+        last = await _last_position(models, after)
+        records = [one for one in records if (RunPosition.of(one) < last if newest else RunPosition.of(one) > last)]
+    records.sort(key=RunPosition.of, reverse=newest)
     page = records[:limit]
-    following = page[-1].run if len(records) > limit else None
+    following = str(RunPosition.of(page[-1])) if len(records) > limit else None
     return Page(items=[run_list_item(record, tags.get(record.run, ())) for record in page], next=following)
 
 
-def _position(record: RunRecord) -> tuple[datetime, str]:
-    """The position of a run among all runs; it never changes."""
-    return record.created, record.run
+async def _last_position(models: ReadModels, after: str) -> RunPosition:
+    """The position that `after` means; NotFound for the name of a run that does not exist."""
+    return RunPosition.parse(after) or RunPosition.of(await models.runs.latest(RunId(after)))
 
 
 @router.get("/runs/{run}")

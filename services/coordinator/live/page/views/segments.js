@@ -32,11 +32,10 @@ async function load(epoch) {
   Object.assign(shown, { epoch, list: null, error: "", many: SHOWN });
   const run = state.run, found = [];
   try {
-    for (let after = ""; found.length < MOST;) {
+    for (let after = ""; after !== null && found.length < MOST;) {
       const page = await get(`${runPath(run)}/epochs/${epoch}/gallery?limit=${PAGE}${after && `&after=${after}`}`);
-      found.push(...page);
-      if (page.length < PAGE) break;
-      after = page.at(-1).segment;
+      found.push(...page.items);
+      after = page.next;
     }
     if (shown.run === run && shown.epoch === epoch) shown.list = found;
   } catch (error) {
