@@ -13,7 +13,7 @@ from shared.contracts.driver import SUGGESTION_OUTCOMES, SuggestionOutcome
 
 MEASURE: Final = "evaluation/milestones_share_mean"
 FINISHED: Final = "evaluation/finished_mean"
-MOST: Final = "evaluation/milestones_max"
+BEST_EPISODE: Final = "evaluation/milestones_max"
 LABEL_ACCURACY: Final = "labels/accuracy"
 SUGGESTIONS: Final = "suggestions/"
 LAST: Final = 3  # evaluations at the end that count; a single one is noise of seven episodes
@@ -57,7 +57,7 @@ class Curve(BaseModel):
             shaped=int(sum(row["shaped"] for row in rows)),
             label_accuracy=next((round(row[LABEL_ACCURACY], DIGITS) for row in rows if LABEL_ACCURACY in row), None),
             suggestions=_suggestions(rows),
-            most=tuple(int(row[MOST]) for row in seen) if all(MOST in row for row in seen) else None,
+            most=tuple(int(row[BEST_EPISODE]) for row in seen) if all(BEST_EPISODE in row for row in seen) else None,
         )
 
     @property

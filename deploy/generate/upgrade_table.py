@@ -44,7 +44,7 @@ CHANGES: Changes = {
         {"runs": {"defaults": {"epochs": 50}}},
     ),
     "runs.learners": ("learners of new runs", {"runs": {"learners": 4}}),
-    "judges.votes, judges, phases": ("votes, prices, phases, judges", {"judges": {"votes": [5, 9]}}),
+    "judges.votes, judges, weights, phases": ("votes, prices, weights, phases, judges", {"judges": {"votes": [5, 9]}}),
     "judges.budget": ("budget of an epoch", {"judges": {"budget": {"calls": 500}}}),
     "judges.concurrency, timeoutSeconds": ("limits of requests", {"judges": {"concurrency": 8}}),
     "judges.ca, tokenAudience": ("trust in the models", {"judges": {"ca": {"name": "models-ca"}}}),

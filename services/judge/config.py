@@ -3,10 +3,11 @@
 Addresses come from this file only, never from an event or a segment. An error is one sentence that names the field.
 """
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from services.judge.domain.phases import DimensionWeights, Phase
 from services.judge.domain.vote_merge import VoteSchedule
@@ -96,9 +97,27 @@ class JudgesFile(StrictModel):
     """All judges and routes of a deployment."""
 
     rubric: Name = Field("default", description="version of rubric and judges; each version has its own scores")
-    weights: DimensionWeights = DimensionWeights()
     routes: dict[Name, RouteSpec] = Field(default_factory=dict, max_length=16)
     judges: tuple[JudgeSpec, ...] = Field(min_length=1, max_length=8)
+    # After `judges`: pydantic validates fields in this order, and weights depend on what the judges rate.
+    weights: DimensionWeights = Field(
+        default_factory=DimensionWeights,
+        validate_default=True,
+        description="weights of the dimensions; those of dimensions that no judge rates are divided among the others",
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _of_rated(cls, value: DimensionWeights, info: ValidationInfo) -> DimensionWeights:
+        judges: tuple[JudgeSpec, ...] = info.data.get("judges", ())
+        if not judges:  # they are invalid themselves
+            return value
+        rated = {name for judge in judges for name in judge.dimensions}
+        within = weights_within(value, rated)
+        if within is None:
+            names = ", ".join(name for name in DIMENSIONS if name in rated)
+            raise ValueError(f"all that judges rate ({names}) has weight 0, so no segment would get a score: raise one")
+        return within
 
     @model_validator(mode="after")
     def _linked(self) -> Self:
@@ -115,6 +134,25 @@ class JudgesFile(StrictModel):
     def with_rubric(self, rubric: str) -> "JudgesFile":
         """Return the same judges under another rubric version."""
         return parse_document(JudgesFile, {**self.model_dump(), "rubric": rubric}, "rubric version")
+
+
+def weights_within(weights: DimensionWeights, counted: Collection[str]) -> DimensionWeights | None:
+    """Divide the weights of other dimensions among the counted ones, in proportion; None if these have no weight."""
+    own = weights.as_dict()
+    if not any(weight for name, weight in own.items() if name not in counted):
+        return weights  # unchanged to the last bit: scores must not depend on a division by 1.0000000000000002
+    total = sum(weight for name, weight in own.items() if name in counted)
+    if total <= 0:
+        return None
+    return DimensionWeights(**{name: weight / total if name in counted else 0.0 for name, weight in own.items()})
+
+
+def weights_in(phase: Phase, of_file: DimensionWeights) -> DimensionWeights:
+    """Return the phase's weights of the dimensions that have one in the judges file; else the file's weights."""
+    if phase.weights is None:
+        return of_file
+    counted = [name for name, weight in of_file.as_dict().items() if weight]
+    return weights_within(phase.weights, counted) or of_file
 
 
 class PhasesFile(StrictModel):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from services.judge.config import JudgesFile
+from services.judge.config import JudgesFile, weights_in
 from services.judge.domain.facts.timeline import render
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.phases import weighted_mean
@@ -98,7 +98,7 @@ class BankPanel:
         judge_input = _varied(loaded, variant)
         begun = time.monotonic()
         results = await self._evaluate(judge_input)
-        weights = (loaded.phase.weights or self._file.weights).as_dict()
+        weights = weights_in(loaded.phase, self._file.weights).as_dict()
         weighted, _ = weighted_mean(weights, values_of(results))
         return Answer(
             segment=segment.name,

@@ -96,7 +96,8 @@ class LabelledBank:
 
     def scores(self, model: RewardWeights) -> Reals:
         """The members' mean score of each test segment."""
-        return segment_scores(state_scores(model, self.test_states), "gain").mean(axis=0).astype(np.float64)
+        score: Reals = segment_scores(state_scores(model, self.test_states), "gain").mean(axis=0).astype(np.float64)
+        return score
 
     def accuracy(self, score: Reals) -> float:
         """Share of the pairs of test segments that differ in gain and are ordered rightly by this score."""

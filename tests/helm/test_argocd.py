@@ -1,14 +1,16 @@
-"""Argo CD applications have images, permissions and quota."""
+"""Argo CD applications have images, permissions and quota, and share neither a store nor an address."""
 
 import re
 from collections import defaultdict
+from itertools import combinations
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.helm.pods import literal
 from tests.helm.quantities import amount
-from tests.helm.rendering import CHART, ROOT, Object, containers, merged, of_kind, pod_templates, profile, render
+from tests.helm.rendering import CHART, ROOT, Object, containers, merged, named, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import switched
 from tests.helm.test_chart_queue import asked
 
@@ -28,12 +30,38 @@ def nested(path: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-@pytest.mark.parametrize("name", APPLICATIONS)
-def test_an_application_uses_the_built_images(name: str) -> None:
+def values_of(name: str) -> dict[str, Any]:
+    """The values file of an application with its parameters."""
     helm = application(name)["spec"]["source"]["helm"]
-    values = yaml.safe_load((CHART / helm["valueFiles"][0]).read_text())
+    values: dict[str, Any] = yaml.safe_load((CHART / helm["valueFiles"][0]).read_text())
     for parameter in helm["parameters"]:
         values = merged(values, nested(parameter["name"], parameter["value"]))
+    return values
+
+
+@pytest.mark.parametrize(("one", "other"), list(combinations(sorted(APPLICATIONS), 2)))
+def test_two_applications_share_neither_store_nor_host(one: str, other: str) -> None:
+    stores, hosts = list[tuple[str, str]](), list[str]()
+    for name in (one, other):
+        objects = render(values_of(name), namespace=f"zelda-{name}")
+        coordinator = named(objects, "Deployment", "zelda-coordinator")["spec"]["template"]["spec"]["containers"][0]
+        variables = literal(coordinator)
+        stores.append((variables["ZELDA_STORE__ENDPOINT"], variables["ZELDA_STORE__URL"]))
+        hosts += [route["spec"]["host"] for route in of_kind(objects, "Route") if "host" in route["spec"]]
+    assert stores[0] != stores[1], "one coordinator would lead the runs of both"
+    assert len(hosts) == len(set(hosts)), "OpenShift admits one Route of a host"
+
+
+def test_staging_runs_in_the_shape_of_production() -> None:
+    staging, prod = values_of("staging"), values_of("prod")
+    assert staging["store"] == {**prod["store"], "prefix": "zelda-staging"}
+    assert staging["expose"] == {**prod["expose"], "host": "zelda-staging.apps.example.com"}
+    assert {key for key in prod if staging[key] != prod[key]} == {"store", "expose"}
+
+
+@pytest.mark.parametrize("name", APPLICATIONS)
+def test_an_application_uses_the_built_images(name: str) -> None:
+    values = values_of(name)
     taken = yaml.safe_load((ROOT / "deploy/components/images/kustomization.yaml").read_text())["images"]
     built = {f"{image['newName']}:{image['newTag']}" for image in taken}
     used = {c["image"] for _, pod in pod_templates(render(values)) for c in containers(pod) if "zelda-" in c["image"]}

@@ -1,17 +1,19 @@
 """Judges, models and new runs as data: any number of judges, models of another team, and runs that fit the workers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from deploy.generate.values.judges import LlmModelValues
-from services.judge.config import JudgesFile, load_judges, load_phases
+from deploy.generate.values.judges import JudgeSpecValues, LlmModelValues
+from services.judge.config import JudgesFile, JudgeSpec, load_judges, load_phases
 from shared.contracts.run import RunConfig
 from tests.helm.operators import kserve, network
 from tests.helm.pods import literal, materialize
-from tests.helm.rendering import Object, merged, named, of_kind, profile, render
+from tests.helm.rendering import ROOT, Object, merged, named, of_kind, profile, render
 
 FOURTH: dict[str, Any] = {
     "judges": {
@@ -25,6 +27,14 @@ FOURTH: dict[str, Any] = {
         "phases": {"phases": [{"name": "cave", "when": {"in_dungeon": True}, "guidance": "Look at the keys."}]},
     },
     "llm": {"models": {"talk": {"name": "gemma", "uri": "oci://registry.example.com/gemma:2", "model": "gemma"}}},
+}
+SMALL: dict[str, Any] = {
+    "name": "state",
+    "route": "state",
+    "dimensions": ["progress"],
+    "asking": "probabilities",
+    "facts": "short",
+    "examples": True,
 }
 SHARED: dict[str, Any] = {
     "llm": {
@@ -57,6 +67,32 @@ def test_a_fourth_judge_has_its_model_and_its_prices(tmp_path: Path) -> None:
     assert "zelda-gemma" in names
     (rule,) = named(objects, "Role", "zelda-judge-models")["rules"]
     assert set(rule["resourceNames"]) == names
+
+
+def test_the_judge_that_the_docs_recommend_is_accepted(tmp_path: Path) -> None:
+    published = yaml.safe_load((ROOT / "docs/results/judges-votes/qwen25-1b5-examples/judges.yaml").read_text())
+    (wanted,) = (JudgeSpec.model_validate({**one, "route": "state"}) for one in published["judges"])
+    values = {**SMALL, "name": "llm", "maxPromptTokens": 7700, "maxOutputTokens": 100, "spreadScale": 2.5}
+    objects = render(merged(profile("openshift"), {"judges": {"judges": [values], "weights": published["weights"]}}))
+    file = judges_of(objects, tmp_path)
+    (judge,) = file.judges
+    changed = {"model": wanted.model, "spread_scale": wanted.spread_scale}
+    assert judge.spread_scale == 2.5
+    assert judge.model_copy(update=changed) == wanted
+    assert file.weights.as_dict() == published["weights"]
+
+
+def test_the_judge_of_the_installation_page_is_accepted(tmp_path: Path) -> None:
+    (written,) = re.findall(r"`(\{name: state, .+?\})`", (ROOT / "docs/install-openshift.md").read_text())
+    assert yaml.safe_load(written) == SMALL
+    file = judges_of(render(merged(profile("openshift"), {"judges": {"judges": [SMALL]}})), tmp_path)
+    assert file.weights.progress == 1, "other dimensions are not rated"
+
+
+def test_the_chart_can_set_every_field_of_a_judge() -> None:
+    """`kind: rules` alone has no value: judges.mode chooses the rules judge."""
+    values = set(JudgeSpecValues.model_fields)
+    assert set(JudgeSpec.model_fields) - values == {"kind", "model"}  # the model belongs to the route
 
 
 def test_budget_and_phases_reach_the_judge(tmp_path: Path) -> None:

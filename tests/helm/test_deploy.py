@@ -58,6 +58,28 @@ def test_an_overlay_changes_size_and_nothing_else(name: str) -> None:
     assert identities(objects) == identities(base)
 
 
+@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_new_runs_of_an_overlay_fit_its_workers(name: str) -> None:
+    objects = built(DEPLOY / "overlays" / name)
+    group = named(objects, "RayCluster", "zelda-ray")["spec"]["workerGroupSpecs"][0]
+    size = {"min": group["minReplicas"], "max": group["maxReplicas"]}
+    resources = group["template"]["spec"]["containers"][0]["resources"]
+    chart = render(merged(profile("openshift"), {"ray": {"workers": {**size, "resources": resources}}}))
+    assert room(objects) == room(chart), "write the values of the chart's zelda.runRoom into new-runs.yaml"
+    cores = size["max"] * int(resources["limits"]["cpu"])
+    assert room(objects)[0]["env_runners"] <= room(objects)[1] == cores
+
+
+def room(objects: list[Object]) -> tuple[dict[str, Any], int]:
+    """Defaults of new runs and the most env runners, as the coordinator has them."""
+    coordinator = named(objects, "Deployment", "zelda-coordinator")["spec"]["template"]["spec"]["containers"][0]
+    variables = {one["name"]: one.get("value") for one in coordinator["env"]}
+    assert len(variables) == len(coordinator["env"]), "a variable is there twice"
+    names = "ZELDA_COORDINATOR__RUN_DEFAULTS", "ZELDA_COORDINATOR__MAX_ENV_RUNNERS"
+    return json.loads(variables[names[0]]), int(variables[names[1]])
+
+
 def identities(objects: list[Object]) -> set[tuple[str, str]]:
     return {(one["kind"], one["metadata"]["name"]) for one in objects}
 
@@ -183,6 +205,14 @@ def test_openshift_builds_every_image_of_the_overlays() -> None:
     taken = yaml.safe_load((DEPLOY / "components/images/kustomization.yaml").read_text())["images"]
     assert made == {f"{image['newName'].rpartition('/')[2]}:{image['newTag']}" for image in taken}
     assert {f"{one['metadata']['name']}:0.1.0" for one in of_kind(builds, "ImageStream")} == made
+
+
+@pytest.mark.parametrize("page", ["deploy/README.md", "docs/install-openshift.md"])
+def test_builds_take_a_branch_and_the_docs_say_to_set_it(page: str) -> None:
+    builds = of_kind(documents(DEPLOY / "openshift/builds.yaml"), "BuildConfig")
+    assert {one["spec"]["source"]["git"]["ref"] for one in builds} == {"main"}, "a tag of this version exists nowhere"
+    (line,) = re.findall(r"^oc apply -k deploy/openshift .*", (ROOT / page).read_text(), re.MULTILINE)
+    assert "set the repository's address and ref in builds.yaml" in line
 
 
 @pytest.mark.parametrize("page", ["deploy/README.md", "docs/install-openshift.md"])

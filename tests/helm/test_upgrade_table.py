@@ -34,7 +34,7 @@ def test_a_row_agrees_with_kueue(value: str) -> None:
 @pytest.mark.parametrize(
     ("value", "pods"),
     [
-        ("judges.votes, judges, phases", "judge"),
+        ("judges.votes, judges, weights, phases", "judge"),
         ("log.level, format", "coordinator, exporter, judge, rewardmodel, trainer"),
         ("services.*.replicas", "none"),
         ("runs.defaults, fromWorkers, envsPerRunner, stepsPerEnv", "coordinator"),

@@ -1,4 +1,4 @@
-"""Eighty mistakes in the values: what is wrong, on which profile, and a word of the refusal.
+"""Mistakes in the values: what is wrong, on which profile, and a word of the refusal.
 
 The first half is wrong by itself, and the schema refuses it. The second half is valid alone and wrong together.
 """
@@ -8,6 +8,7 @@ from typing import Any
 Mistake = tuple[dict[str, Any], str]
 Conflict = tuple[str, dict[str, Any], str]
 
+WEIGHTS = {"progress": 1, "dialog": 0, "puzzle": 0, "novelty": 0, "efficiency": 0}
 MISTAKES: dict[str, Mistake] = {
     "unknown key at the top": ({"replicas": 3}, "replicas"),
     "unknown service": ({"services": {"planner": {}}}, "planner"),
@@ -87,10 +88,25 @@ MISTAKES: dict[str, Mistake] = {
         {"judges": {"judges": [{"name": "s", "route": "state", "dimensions": ["dialog"], "temperature": 0}]}},
         "temperature",
     ),
+    "an unknown way of asking": (
+        {"judges": {"judges": [{"name": "s", "route": "state", "dimensions": ["dialog"], "asking": "logprobs"}]}},
+        "asking",
+    ),
+    "a prompt without room": (
+        {"judges": {"judges": [{"name": "s", "route": "state", "dimensions": ["dialog"], "maxPromptTokens": 100}]}},
+        "maxPromptTokens",
+    ),
+    "a weight above 1": ({"judges": {"weights": {**WEIGHTS, "progress": 100}}}, "progress"),
+    "the weight of an unknown dimension": ({"judges": {"weights": {**WEIGHTS, "style": 0}}}, "style"),
+    "four weights": (
+        {"judges": {"weights": {"progress": 1, "dialog": 0, "puzzle": 0, "novelty": 0}}},
+        "efficiency",
+    ),
     "a budget of nothing": ({"judges": {"budget": {"calls": 0}}}, "calls"),
     "an added model without weights": ({"llm": {"models": {"fourth": {"name": "x", "model": "x"}}}}, "uri"),
 }
 
+PROBABILITIES = {"name": "s", "route": "state", "dimensions": ["progress"], "asking": "probabilities"}
 OWN_SECRETS = {"secrets": {"generate": False}}
 CONFLICTS: dict[str, Conflict] = {
     "a planner's route without a model": (
@@ -171,6 +187,21 @@ CONFLICTS: dict[str, Conflict] = {
         "dev",
         {"judges": {"judges": [{"name": "a", "route": "state", "dimensions": ["dialog"], "votes": [5, 1]}]}},
         "the numbers must rise",
+    ),
+    "weights that do not sum to 1": (
+        "openshift",
+        {"judges": {"weights": {**WEIGHTS, "puzzle": 0.5}}},
+        "judges.weights: their sum is 1.5: make it 1",
+    ),
+    "no weight for what the judges rate": (
+        "openshift",
+        {"judges": {"judges": [{"name": "a", "route": "state", "dimensions": ["dialog"]}], "weights": WEIGHTS}},
+        "judges.weights: all that the judges rate has weight 0",
+    ),
+    "probabilities of the rules judge": (
+        "dev",
+        {"judges": {"judges": [PROBABILITIES]}},
+        "which the rules judge does not know",
     ),
     "two models of one name": (
         "openshift",

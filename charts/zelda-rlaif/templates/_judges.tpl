@@ -3,6 +3,9 @@
 {{- $judges := .Values.judges }}
 {{- $routes := list }}{{ range $judges.judges }}{{ $routes = append $routes .route }}{{ end }}
 rubric: default
+{{- with $judges.weights }}
+weights: {{ toJson . }}
+{{- end }}
 routes:
   {{- range $name := $routes | uniq | sortAlpha }}
   {{ $name }}:
@@ -25,6 +28,21 @@ judges:
     {{- end }}
     {{- with .temperature }}
     temperature: {{ . }}
+    {{- end }}
+    {{- with .asking }}
+    asking: {{ . }}
+    {{- end }}
+    {{- with .facts }}
+    facts: {{ . }}
+    {{- end }}
+    {{- with .examples }}
+    examples: {{ . }}
+    {{- end }}
+    {{- with .spreadScale }}
+    spread_scale: {{ . }}
+    {{- end }}
+    {{- with .maxPromptTokens }}
+    max_prompt_tokens: {{ int64 . }}
     {{- end }}
     {{- with .maxOutputTokens }}
     max_output_tokens: {{ . }}

@@ -71,6 +71,15 @@
 {{- $routes := ternary $v.judges.external.routes $v.llm.models (eq $v.judges.mode "external") }}
 {{- if and (ne $v.judges.mode "rules") (not (index $routes .route)) }}{{ $problems = append $problems (printf "judges.judges: %s has the route %s, which does not exist: use one of %s" .name .route (keys $routes | sortAlpha | join ", ")) }}{{ end }}
 {{- end }}
+{{- if eq $v.judges.mode "rules" }}{{ range $v.judges.judges }}
+{{- if or (eq (.asking | default "votes") "probabilities") (eq (.facts | default "full") "short") .examples }}{{ $problems = append $problems (printf "judges.judges: %s has asking, facts or examples, which the rules judge does not know: leave them out, or set judges.mode to llmd or external" .name) }}{{ end }}
+{{- end }}{{ end }}
+{{- with $v.judges.weights }}
+{{- $sum := round (addf .progress .dialog .puzzle .novelty .efficiency) 6 }}
+{{- if ne $sum 1.0 }}{{ $problems = append $problems (printf "judges.weights: their sum is %v: make it 1" $sum) }}{{ end }}
+{{- $rated := 0.0 }}{{ $weights := . }}{{ range $v.judges.judges }}{{ range .dimensions }}{{ $rated = addf $rated (index $weights .) }}{{ end }}{{ end }}
+{{- if eq $rated 0.0 }}{{ $problems = append $problems "judges.weights: all that the judges rate has weight 0, so no segment would get a score: raise one" }}{{ end }}
+{{- end }}
 {{- if $v.planner.enabled }}
 {{- $routes := ternary $v.judges.external.routes $v.llm.models (eq $v.judges.mode "external") }}
 {{- $asked := list }}

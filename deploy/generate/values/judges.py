@@ -19,6 +19,7 @@ from deploy.generate.values.field_types import (
 GPU = "nvidia.com/gpu"
 Dimension = Literal["progress", "dialog", "puzzle", "novelty", "efficiency"]
 ShortName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$")]
+Weight = Annotated[float, Field(ge=0, le=1)]
 # Odd numbers cannot tie; `uniqueItems` and the template refuse the rest of what the judge would refuse.
 Votes = Annotated[list[Literal[1, 3, 5, 7, 9, 11]], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
 
@@ -84,9 +85,28 @@ class JudgeSpecValues(Section):
     frames: int = Field(0, ge=0, le=16, description="key frames in the prompt")
     frame_scale: int = Field(3, ge=1, le=8, description="upscaling of frames")
     temperature: float = Field(0.7, gt=0, le=2, description="0 would make all votes copies")
+    asking: Literal["votes", "probabilities"] = Field(
+        "votes", description="`probabilities` reads expected votes from the log-probabilities of one short reply"
+    )
+    facts: Literal["full", "short"] = Field("full", description="`short` leaves out totals that are 0 or unknown")
+    examples: bool = Field(False, description="answered clips in the prompt, which show a small model the scale")
+    spread_scale: float = Field(
+        1, gt=0, le=20, description="multiplies the uncertainty of votes that are read from probabilities"
+    )
     votes: Votes | None = Field(None, description="replaces `judges.votes`")
+    max_prompt_tokens: int = Field(16_000, ge=2000, le=1_000_000, description="tokens of a prompt, one for each byte")
     max_output_tokens: int = Field(300, ge=32, le=4000, description="tokens of one vote")
     prices: PriceValues = Field(default_factory=PriceValues, description="for the money panels and `budget.money`")
+
+
+class WeightValues(Section):
+    """Weights of the dimensions, all five; the template refuses another sum than 1."""
+
+    progress: Weight
+    dialog: Weight
+    puzzle: Weight
+    novelty: Weight
+    efficiency: Weight
 
 
 class BudgetValues(Section):
@@ -113,8 +133,14 @@ class JudgingValues(Section):
     )
     judges: Annotated[list[JudgeSpecValues], Field(min_length=1, max_length=8)] = Field(
         default_factory=_judges,  # type: ignore[arg-type]  # only what differs from a judge's defaults is written
-        description="at most eight judges; fields: name, route, dimensions, frames, frameScale, temperature, votes, "
-        "maxOutputTokens, prices (prompt, cached, output)",
+        description="at most eight judges; fields: name, route, dimensions, frames, frameScale, temperature, asking, "
+        "facts, examples, spreadScale, votes, maxPromptTokens, maxOutputTokens, prices (prompt, cached, output); "
+        "docs/judges.md explains them",
+    )
+    weights: WeightValues | None = Field(
+        None,
+        description="weights of progress, dialog, puzzle, novelty and efficiency, whose sum is 1; null: those of "
+        "docs/judges.md, divided among the dimensions that the judges rate",
     )
     votes: Votes = Field(
         default=[3, 7, 11],

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 import structlog
 
 from services.judge import telemetry
+from services.judge.config import weights_in
 from services.judge.domain.ledger_rows import segment_row
 from services.judge.domain.phases import DimensionWeights, weighted_mean
 from services.judge.domain.vote_merge import unanimous_share
@@ -151,7 +152,7 @@ class Handlers:
         gated: dict[JudgeName, list[str]],
     ) -> SegmentScores:
         """Merge the results of the judges that are not gated, by the weights of the segment's phase."""
-        weights = (loaded.phase.weights or self._weights).as_dict()
+        weights = weights_in(loaded.phase, self._weights).as_dict()
         counted = [result for result in results if result.judge not in gated]
         weighted, share = weighted_mean(weights, values_of(counted))
         status: ScoreStatus = "judged" if weighted is not None and share >= self._min_weight else "abstained"

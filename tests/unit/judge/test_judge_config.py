@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from services.judge.config import load_judges, load_phases, rules_only
+from services.judge.config import JudgesFile, load_judges, load_phases, rules_only
 from services.judge.settings import JudgeSettings
 from services.judge.wiring import wire
 from shared.bus.memory import MemoryBus
@@ -33,6 +33,16 @@ def test_built_in_judges_are_the_three_of_the_design() -> None:
     assert {route.url for route in file.routes.values()} == {"http://127.0.0.1:9/v1"}
     assert [judge.votes for judge in file.judges] == [(3, 7, 11)] * 3
     assert file.weights.as_dict() == {"progress": 0.4, "dialog": 0.2, "puzzle": 0.2, "novelty": 0.1, "efficiency": 0.1}
+
+
+def test_weights_of_dimensions_that_no_judge_rates_are_divided() -> None:
+    one = JudgesFile.model_validate({"routes": ROUTES, "judges": [JUDGE]})
+    assert one.weights.as_dict() == {"progress": 1, "dialog": 0, "puzzle": 0, "novelty": 0, "efficiency": 0}
+    two = JudgesFile.model_validate({"routes": ROUTES, "judges": [{**JUDGE, "dimensions": ["novelty", "progress"]}]})
+    assert two.weights.as_dict() == pytest.approx(
+        {"progress": 0.8, "dialog": 0, "puzzle": 0, "novelty": 0.2, "efficiency": 0}
+    )
+    assert two.with_rubric("v2").weights.as_dict() == two.weights.as_dict()
 
 
 def test_built_in_phases_load_with_their_games() -> None:
@@ -70,6 +80,10 @@ def test_built_in_phases_load_with_their_games() -> None:
         ({"routes": {"r": {"url": "http://h/v1", "objective": "a\r\nb: c"}}}, "routes.r.objective"),
         ({"rubric": "V 2"}, "rubric: String should match"),
         ({"weights": {"progress": 0.9}}, "weights sum to 1.500"),
+        (
+            {"weights": {"progress": 0, "dialog": 0, "puzzle": 1, "novelty": 0, "efficiency": 0}},
+            "weights: all that judges rate (progress) has weight 0",
+        ),
     ],
 )
 def test_invalid_judges_file_is_reported_in_one_sentence(tmp_path: Path, change: dict[str, Any], says: str) -> None:

@@ -62,7 +62,7 @@ async def test_an_answer_from_the_cache_is_kept_for_its_own_run() -> None:
 
 
 @pytest.mark.parametrize("bad", ["endless " * 100_000, "half a character: \ud83d"])
-async def test_a_reply_that_no_document_can_hold_is_an_invalid_vote_and_kept_as_far_as_possible(bad: str) -> None:
+async def test_a_reply_that_no_document_can_hold_is_kept_in_part(bad: str) -> None:
     kept = await asked(MemoryStore(), bad)
     assert kept.replies[0::2] == [GOOD, GOOD]
     assert kept.replies[1][:16] == bad[:16]
