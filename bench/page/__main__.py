@@ -110,7 +110,7 @@ async def viewers(system: LocalStack, number: int) -> AsyncIterator[None]:
     watching, events = [], [asyncio.Event() for _ in range(number)]
     for joined in events:
         watching.append(asyncio.create_task(follow(joined)))
-        await asyncio.sleep(0.03)  # below the rate limit of one address
+        await asyncio.sleep(0.03)  # below the rate limit of one token
     try:
         await asyncio.wait_for(asyncio.gather(*(joined.wait() for joined in events)), PATIENCE_MS / 1_000)
         await asyncio.sleep(5)
