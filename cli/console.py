@@ -136,13 +136,3 @@ def short_cells(row: Mapping[str, Any]) -> list[str]:
         format_number(row["reward_model_accuracy"]),
         "-" if passed is None else "passed" if passed else "refused",
     ]
-
-
-def print_next(run: str, state: str, options: str = "", after: str = "") -> None:
-    """Print which commands make sense now, `after` this one. `options` let them find the system."""
-    commands = {
-        "finished": [f"zelda run show {run}", f"zelda report {run}"],
-        "stopped": [f"zelda run resume {run}", f"zelda run show {run}"],
-        "failed": ["zelda run logs trainer", f"zelda run resume {run}"],
-    }.get(state, [f"zelda run watch {run}", f"zelda run stop {run}"])
-    print_status("Next:  " + "    ".join(f"{command}{options}" for command in commands if after not in command.split()))

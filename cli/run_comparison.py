@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.service_settings import load_settings
+from cli.service_settings import load_settings, reachable_store
 from cli.unknown_run import require_run
 from services.exporter.adapters.trackers import flat_config
 from shared.config.settings import StoreSettings
@@ -74,13 +74,14 @@ Content = Mapping[str, str]
 
 
 def differences(first: RunId, second: RunId, other_store: Path | None) -> list[Difference]:
-    """Compare two runs of the store that the environment or the local system names; the second may be in a directory.
+    """Compare two runs of the environment's store, or that of the system that runs or ran here.
 
-    CliError if a run does not exist.
+    The second may be in a directory. CliError if a run does not exist.
     """
-    store = open_store(load_settings(StoreOnly).store)
-    other = open_store(StoreSettings(url=f"file://{other_store.absolute()}")) if other_store else store
-    return asyncio.run(_differences(RunSide(store, first), RunSide(other, second)))
+    with reachable_store():
+        store = open_store(load_settings(StoreOnly).store)
+        other = open_store(StoreSettings(url=f"file://{other_store.absolute()}")) if other_store else store
+        return asyncio.run(_differences(RunSide(store, first), RunSide(other, second)))
 
 
 async def _differences(first: RunSide, second: RunSide) -> list[Difference]:

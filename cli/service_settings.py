@@ -42,7 +42,7 @@ def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
     if NAMED_BY_USER & os.environ.keys():
         return
     saved = Connection.load(local)
-    if saved is None:
+    if saved is None or not saved.alive:
         raise _no_system()
     _adopt(saved.settings)
 

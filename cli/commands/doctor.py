@@ -87,7 +87,8 @@ def run_checks(
     except CliError as error:
         yield CheckResult("system", False, str(error), f"rm {local}; zelda up")
         return
-    if saved is None:
+    if saved is None or not saved.alive:  # a killed system's file: another program there must not get the token
+        saved = None
         yield CheckResult("system", True, "not running (start it with `zelda up`)")
     else:
         yield check_coordinator(saved)
@@ -166,7 +167,7 @@ def check_coordinator(saved: Connection) -> CheckResult:
             "coordinator",
             False,
             str(error),
-            f"read `zelda run logs coordinator`, or restart the system: {LOCAL_CONNECTION} may be stale",
+            "read `zelda run logs coordinator`, then restart the system with `zelda up`",
         )
     return CheckResult("coordinator", True, f"{saved.url} answers, {number} runs")
 

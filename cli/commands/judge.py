@@ -39,7 +39,11 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 def segments(
     run: Run,
     rubric: Annotated[
-        str | None, typer.Option(help="rubric version that receives the scores; default: the one in the judges file")
+        str | None,
+        typer.Option(
+            help="rubric version that receives the scores; default: the one in the judges file, `rules` with --rules; "
+            "reward models learn from `default`"
+        ),
     ] = None,
     judges: Annotated[Path | None, typer.Option("--judges", help="YAML file with routes and judges")] = None,
     rules: Annotated[bool, typer.Option("--rules", help="judge by rules, without a model or a server")] = False,
@@ -48,16 +52,18 @@ def segments(
     as_json: Json = False,
 ) -> None:
     """Judge every recorded segment that has no score under this rubric version."""
-    own = _settings()
-    file = read_judges(judges or own.judges_file, rules=rules, default_url=own.judge.default_url, rubric=rubric)
-    print_status(
-        f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
-    )
-    done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
-    total = done.judged + done.abstained + done.dead + done.before
-    if total == 0:
-        read_store(lambda store: require_run(store, RunId(run)))
-        raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
+    with reachable_store():
+        own = _settings()
+        file = read_judges(judges or own.judges_file, rules=rules, default_url=own.judge.default_url, rubric=rubric)
+        print_status(
+            f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
+        )
+        done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
+        if done.judged + done.abstained + done.dead + done.before == 0:
+            read_store(lambda store: require_run(store, RunId(run)))
+            raise CliError(
+                NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`."
+            )
     if as_json:
         print_json({"run": run, "rubric": file.rubric, **asdict(done)})
     else:

@@ -12,7 +12,6 @@ from cli.console import (
     print_epochs,
     print_json,
     print_line,
-    print_next,
     print_status,
     print_table,
     run_status,
@@ -22,9 +21,11 @@ from cli.new_run.estimate import estimate
 from cli.new_run.runner_shape import with_runner_shape
 from cli.run_arguments import load_config_file, parse_fields, parse_run_id
 from cli.runs.deletion import delete
+from cli.runs.next_commands import HERE, Reach, print_next
 from cli.runs.notes import note, note_lines
 from cli.runs.options import Json, Name, TokenFile, Url, pages
 from shared.config.groups import GROUPS
+from shared.contracts.events import RunState
 from shared.process.cores import usable_cores
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
@@ -60,12 +61,12 @@ def start(
     with open_client(connection) as client:
         record = client.post("/runs", body, {"Idempotency-Key": key} if key else None)
         print_json(record) if as_json else print_line(record["run"])
-        options = reach_options(url, token_file)
+        reach = Reach.of(url, token_file)
         print_status(estimate(client, record["run"], record["config"]))
         if watch:
-            raise typer.Exit(watch_to_exit_code(client, record["run"], as_json, options))
+            raise typer.Exit(watch_to_exit_code(client, record["run"], as_json, reach))
         print_status(f"The run starts. Live page:  {client.url}/?run={record['run']}")
-        print_next(record["run"], record["state"], options)
+        print_next(record["run"], record["state"], reach)
 
 
 @app.command()
@@ -82,7 +83,7 @@ def resume(name: Name, as_json: Json = False, url: Url = None, token_file: Token
 
 @app.command("list")
 def list_runs(
-    state: Annotated[str | None, typer.Option(help="only runs in this state")] = None,
+    state: Annotated[RunState | None, typer.Option(help="only runs in this state")] = None,
     tag: Annotated[str | None, typer.Option(help="only runs with this tag")] = None,
     as_json: Json = False,
     url: Url = None,
@@ -100,7 +101,11 @@ def list_runs(
         print_json(runs)
         return
     if not runs:
-        print_status("There are no runs yet: start one with `zelda run start`.")
+        print_status(
+            "There are no runs yet: start one with `zelda run start`."
+            if state is None and tag is None
+            else "No run has this tag or state: list all runs with `zelda run list`."
+        )
     rows = [
         [
             *(run["run"], run["state"], run["world"]),
@@ -139,14 +144,14 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
     print_epochs(f"Epochs of {name}", run["epochs"])
     for line in reasons(run["epochs"]):
         print_line(line)
-    print_next(name, record["state"], reach_options(url, token_file), after="show")
+    print_next(name, record["state"], Reach.of(url, token_file), after="run show")
 
 
 @app.command()
 def watch(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFile = None) -> None:
     """Show the progress of a run until it ends; prints plain lines without a terminal."""
     with open_client(find_connection(url, token_file)) as client:
-        raise typer.Exit(watch_to_exit_code(client, parse_run_id(name), as_json, reach_options(url, token_file)))
+        raise typer.Exit(watch_to_exit_code(client, parse_run_id(name), as_json, Reach.of(url, token_file)))
 
 
 @app.command()
@@ -203,7 +208,7 @@ app.command()(note)
 app.command()(delete)
 
 
-def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, options: str = "") -> int:
+def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, reach: Reach = HERE) -> int:
     """Show a run until it ends; return 0 if it finished or was stopped, 130 after ctrl-C, else 1."""
     from cli.watch import watch_run
 
@@ -211,9 +216,9 @@ def watch_to_exit_code(client: CoordinatorClient, name: str, as_json: bool, opti
         state = watch_run(client, name, as_json)
     except KeyboardInterrupt:
         print_status(f"{name} continues.")
-        print_next(name, "running", options)
+        print_next(name, "running", reach)
         return INTERRUPTED
-    print_next(name, state, options)
+    print_next(name, state, reach)
     return OK if state in ("finished", "stopped") else FAILED
 
 
@@ -224,12 +229,6 @@ def reasons(epochs: list[dict[str, Any]]) -> list[str]:
         about = {"its reward model is ": row.get("reason"), "": row.get("not_shaped"), "alarm: ": row.get("alarm")}
         lines += [f"epoch {row['epoch']}: {prefix}{text}" for prefix, text in about.items() if text]
     return lines
-
-
-def reach_options(url: str | None, token_file: Path | None) -> str:
-    """The options that the user gave to find the system, to repeat them in a suggested command."""
-    given = (("--url", url), ("--token-file", token_file))
-    return "".join(f" {option} {value}" for option, value in given if value is not None)
 
 
 def _post_command(name: str, verb: str, as_json: bool, url: str | None, token_file: Path | None) -> None:

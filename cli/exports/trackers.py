@@ -7,7 +7,7 @@ from typing import Final
 from cli.console import overwrite_line
 from cli.stored_runs import read_store
 from services.exporter.adapters.trackers import Tracker
-from services.exporter.domain.scalars import PLAY, epoch_scalars, is_settled, steps_so_far
+from services.exporter.domain.scalars import epoch_scalars, is_final, steps_so_far
 from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunSummary
@@ -42,17 +42,14 @@ def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:
 
 
 def _write_new(tracker: Tracker, summary: RunSummary, written: dict[int, set[str]], everything: bool) -> None:
+    newest = max((row.epoch for row in summary.epochs), default=0)
     for row, step in zip(summary.epochs, steps_so_far(summary.epochs), strict=True):
-        done = written.setdefault(row.epoch, set())
+        done, judged = written.setdefault(row.epoch, set()), summary.config.judges_epoch(row.epoch)
         ready = {
             name: value
             for name, value in epoch_scalars(row).items()
-            if name not in done and (everything or is_settled(row) or _group(name) in PLAY)
+            if name not in done and (everything or is_final(name, row, newest, judged=judged))
         }
         if ready:
             tracker.write(ready, step, summary.updated)
             done.update(ready)
-
-
-def _group(name: str) -> str:
-    return name.partition("/")[0]

@@ -6,14 +6,15 @@ from typing import Literal
 from shared.contracts.base import sha256
 from shared.store.port import NotFound, Store
 
-State = Literal["stored", "removed", "changed", "not kept"]
+State = Literal["stored", "removed", "changed", "unknown", "not kept"]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
     """`what` it is, the `key` and SHA-256 `digest` of its object, and facts about it, one line each.
 
-    `changed` means that the object has another digest than its referrer says; `not kept` that no object ever existed.
+    `changed` means that the object has another digest than its referrer says; `unknown` that its referrer does not say
+    which objects it means; `not kept` that no object ever existed.
     """
 
     what: str

@@ -1,6 +1,8 @@
 """The part of a chain from a reward to the scores: order, reward model, pairs, scores."""
 
-from cli.trace.link import Link, fetch
+from collections.abc import Sequence
+
+from cli.trace.link import Link, State, fetch
 from cli.trace.pair_links import compared_links
 from cli.trace.run_documents import RunDocuments
 from services.rewardmodel.adapters.score_cache import ScoreCache
@@ -40,13 +42,16 @@ async def model_links(store: Store, run: RunId, epoch: int) -> list[Link]:
     accuracy = "unknown" if card.accuracy.confident is None else f"{card.accuracy.confident:.2f}"
     failed = ", ".join(name for name, passed in card.gates.items() if not passed)
     verdict = "all gates passed" if card.gates_passed else f"failed gates: {failed}"
-    ratings = await ratings_behind(store, run, card)
+    known = await ScoreCache(store).ratings(run, card.epoch)
+    ratings = ratings_behind(card, known)
+    # An older card does not say how many scores its training selected, which matters only if there are more.
+    certain = card.capacity is not None or len(known) <= card.segments
     return [
         Link(f"reward model of epoch {epoch}", found.state, key, found.digest, [f"accuracy {accuracy}; {verdict}"]),
         Link("its weights", weights.state, card.weights_key, weights.digest),
         Link("its pairs", "not kept", facts=[_pairs(card), "pairs follow from the scores below and the card's seed"]),
-        *await compared_links(store, run, card, ratings),
-        _scores_link(run, card, ratings),
+        *await compared_links(store, run, card, ratings, certain=certain),
+        _scores_link(run, card, ratings, certain=certain),
     ]
 
 
@@ -55,25 +60,31 @@ def _pairs(card: RewardModelCard) -> str:
     return f"{card.pairs_train:,} pairs for training and {card.pairs_heldout:,} held out, of {card.segments} segments"
 
 
-def _scores_link(run: RunId, card: RewardModelCard, ratings: list[Rating]) -> Link:
-    """The scores behind a card, selected again as the service does; their digests must give the card's."""
-    same = data_digest(ratings) == card.data_digest
+def _scores_link(run: RunId, card: RewardModelCard, ratings: list[Rating], *, certain: bool) -> Link:
+    """The scores behind a card, selected again as the service does; their digests must give the card's.
+
+    Without `certain`, others may have been selected.
+    """
     facts = [f"{len(ratings)} score objects of epochs {_span(ratings)}, e.g. {ratings[0].segment}"] if ratings else []
-    if not same:
+    if data_digest(ratings) == card.data_digest:
+        state: State = "stored"
+    elif certain:
+        state = "changed" if ratings else "removed"
         facts.append(
             f"{card.segments} were used; the store's scores do not give the card's digest {card.data_digest[:16]}"
         )
-    prefix = keys.all_scores_prefix(run)
-    return Link(
-        "its scores", "stored" if same else "changed" if ratings else "removed", prefix, card.data_digest, facts
-    )
+    else:
+        state = "unknown"
+        facts.append(f"{card.segments} were used, selected with other settings, which this older card does not name")
+    return Link("its scores", state, keys.all_scores_prefix(run), card.data_digest, facts)
 
 
-async def ratings_behind(store: Store, run: RunId, card: RewardModelCard) -> list[Rating]:
-    """The ratings that the card's model was trained on, under the default capacity."""
+def ratings_behind(card: RewardModelCard, known: Sequence[Rating]) -> list[Rating]:
+    """Those of the `known` ratings that the card's model was trained on; of an older card under default settings."""
     group = RewardModelGroup()
-    known = await ScoreCache(store).ratings(run, card.epoch)
-    return select_ratings(known, card.epoch, group.capacity, group.new_share)
+    capacity = group.capacity if card.capacity is None else card.capacity
+    new_share = group.new_share if card.new_share is None else card.new_share
+    return select_ratings(known, card.epoch, capacity, new_share)
 
 
 def _span(ratings: list[Rating]) -> str:

@@ -13,10 +13,12 @@ from shared.store import keys
 from shared.store.port import Store
 
 
-async def compared_links(store: Store, run: RunId, card: RewardModelCard, ratings: Sequence[Rating]) -> list[Link]:
+async def compared_links(
+    store: Store, run: RunId, card: RewardModelCard, ratings: Sequence[Rating], *, certain: bool
+) -> list[Link]:
     """The comparisons that taught a model; nothing if it learnt from ratings alone. Their digests must give the card's.
 
-    `ratings` are those behind the card.
+    `ratings` are those behind the card; without `certain`, others may have been selected.
     """
     if card.labels == "ratings":
         return []
@@ -32,7 +34,7 @@ async def compared_links(store: Store, run: RunId, card: RewardModelCard, rating
         *[await _selection(store, run, epoch) for epoch in range(card.epoch + 1)],
     ]
     same = found.digest == figures.digest
-    state: State = "stored" if same else "changed" if found.labels else "removed"
+    state: State = "stored" if same else "unknown" if not certain else "changed" if found.labels else "removed"
     if not same:
         facts.append(f"the store's comparisons do not give the card's digest {(figures.digest or 'of none')[:16]}")
     return [Link("its compared pairs", state, keys.all_pairs_prefix(run), figures.digest, facts)]

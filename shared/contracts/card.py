@@ -69,6 +69,12 @@ class RewardModelCard(Contract):
     data_digest: Digest = Field(description="SHA-256 over the sorted digests of the score objects used")
     ensemble: int = Field(ge=1, le=50)
     segments: int = Field(ge=0, description="judged segments used")
+    capacity: int | None = Field(
+        None, ge=1, description="maximum segments of the training; null on cards older than 2026-11-28"
+    )
+    new_share: float | None = Field(
+        None, ge=0, le=1, description="minimum share of the newest epoch's segments; null on cards without a capacity"
+    )
     labels: LabelSource = Field(
         "ratings", description="what trained the model: ratings of segments, compared pairs, or both"
     )

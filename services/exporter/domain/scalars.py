@@ -6,7 +6,11 @@ from typing import Any, Final
 from shared.contracts.progress import EpochRow
 
 PLAY: Final = ("train", "evaluation")
-"""Groups that are final when an epoch is finished; the others change until its reward model is trained."""
+"""Groups that are final when an epoch is finished; the others change while judges and reward model work on it."""
+CHECKS: Final = "judging"
+"""The group that judges write again after the reward model, when their canaries and audited pairs end."""
+SETTLED_AFTER: Final = 2
+"""Epochs after which a run no longer waits: with `overlap`, an epoch starts before the one before it has its model."""
 
 
 def epoch_scalars(row: EpochRow) -> dict[str, float]:
@@ -31,9 +35,18 @@ def steps_so_far(rows: list[EpochRow]) -> list[int]:
     return axis
 
 
-def is_settled(row: EpochRow) -> bool:
-    """Whether no figure of the row will change any more, as far as the row shows."""
-    return row.segments_waiting == 0 and row.reward_model_passed is not None
+def is_final(name: str, row: EpochRow, newest: int, *, judged: bool) -> bool:
+    """Whether a figure of the row will not change, as far as rows show.
+
+    `newest` is the run's newest finished epoch; `judged` says whether judges and a reward model follow the row's epoch.
+    """
+    group = name.partition("/")[0]
+    if group in PLAY:
+        return True
+    complete = row.segments_waiting == 0 and (row.reward_model_passed is not None or not judged)
+    # Without a model, the run goes on after the judges' deadline.
+    settled = complete or row.epoch + SETTLED_AFTER <= newest
+    return settled and (group != CHECKS or row.epoch < newest)
 
 
 def _numbers(values: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

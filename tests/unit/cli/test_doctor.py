@@ -1,5 +1,7 @@
 """`zelda doctor` reports what it found and suggests a fix for each failure."""
 
+import os
+import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -40,9 +42,33 @@ def test_a_damaged_connection_is_a_failed_check(tmp_path: Path) -> None:
 
 
 def test_an_empty_connection_fails_every_check_of_the_system(tmp_path: Path) -> None:
-    gone(tmp_path).save(tmp_path / "connection.json")
-    failed = [result.name for result in run_checks(None, tmp_path / "connection.json") if not result.ok]
+    with HTTPServer(("127.0.0.1", 0), OneModel) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url, token = f"http://127.0.0.1:{server.server_port}", StackLayout(tmp_path).secret("operator")
+        Connection(url, token, os.getpid(), {}).save(tmp_path / "connection.json")
+        failed = [result.name for result in run_checks(None, tmp_path / "connection.json") if not result.ok]
+        server.shutdown()
     assert failed == ["coordinator", "store", "bus", "judges"]
+
+
+def test_a_program_at_the_port_of_a_killed_system_gets_no_token(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    class Stranger(OneModel):
+        def do_GET(self) -> None:
+            asked.append(self.headers["Authorization"])
+            super().do_GET()
+
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    with HTTPServer(("127.0.0.1", 0), Stranger) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url, token = f"http://127.0.0.1:{server.server_port}", StackLayout(tmp_path).secret("operator")
+        Connection(url, token, ended.pid, {"ZELDA_JUDGE__DEFAULT_URL": url}).save(tmp_path / "connection.json")
+        *_, system, speed = run_checks(None, tmp_path / "connection.json", speed=True)
+        server.shutdown()
+    assert system == CheckResult("system", True, "not running (start it with `zelda up`)")
+    assert (speed.detail, asked) == ("no judges to ask", [])
 
 
 def test_a_missing_program_comes_with_its_fix() -> None:

@@ -50,6 +50,34 @@ def test_runs_are_listed_without_a_system(ended: Path) -> None:
     assert done.stderr == "No system runs: this is what its store holds.\n"
 
 
+@pytest.mark.parametrize("filter_", [("--tag", "other"), ("--state", "failed")])
+def test_a_filter_without_a_match_does_not_say_that_no_run_exists(ended: Path, filter_: tuple[str, str]) -> None:
+    done = zelda("run", "list", *filter_, cwd=ended)
+    assert (done.returncode, len(done.stdout.splitlines())) == (errors.OK, 1)  # the names of the columns
+    assert done.stderr.endswith("\nNo run has this tag or state: list all runs with `zelda run list`.\n")
+
+
+def test_an_unknown_state_is_refused_without_a_system(ended: Path) -> None:
+    done = zelda("run", "list", "--state", "nonsense", cwd=ended)
+    assert (done.returncode, done.stdout) == (errors.USAGE, "")
+    assert "'nonsense' is not one of" in done.stderr
+
+
+def test_two_runs_are_compared_without_a_system(ended: Path) -> None:
+    done = zelda("run", "diff", RUN, RUN, cwd=ended)
+    assert done.returncode == errors.OK, done.stderr
+    assert done.stderr.startswith("The runs are equal in ")
+
+
+def test_a_run_is_judged_without_a_system(tmp_path: Path) -> None:
+    shutil.unpack_archive(ARCHIVE, tmp_path / "store")
+    leave_connection(tmp_path, {"ZELDA_STORE__URL": f"file://{tmp_path / 'store'}"}, killed=True)
+    done = zelda("judge", "segments", RUN, "--rules", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (errors.OK, "judged 6, abstained 0, dead 0, already scored 0\n"), (
+        done.stderr
+    )
+
+
 def test_a_run_is_shown_with_the_reasons_of_its_gates(ended: Path) -> None:
     done = zelda("run", "show", RUN, cwd=ended)
     assert done.stdout.startswith(f"{RUN} is finished.\n")

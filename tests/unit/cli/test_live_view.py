@@ -20,6 +20,7 @@ from cli.client import CoordinatorClient
 from cli.commands.run import watch_to_exit_code
 from cli.console import print_epochs
 from cli.live_view import STAGES, LiveView
+from cli.runs.next_commands import Reach
 from services.coordinator.domain import stages
 from shared.contracts.progress import RunProgress
 from tests.unit.cli.test_watch import FINISHED, PROGRESS, STREAM
@@ -127,7 +128,9 @@ def test_leaving_the_view_says_that_the_run_goes_on(capsys: pytest.CaptureFixtur
         raise KeyboardInterrupt
 
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(interrupted))
-    code = watch_to_exit_code(CoordinatorClient(http, "http://zelda"), "m1", as_json=False, options=" --url http://x")
+    code = watch_to_exit_code(
+        CoordinatorClient(http, "http://zelda"), "m1", as_json=False, reach=Reach(" --url http://x")
+    )
     assert code == errors.INTERRUPTED
     said = capsys.readouterr().err.splitlines()
     assert said == ["m1 continues.", "Next:  zelda run watch m1 --url http://x    zelda run stop m1 --url http://x"]

@@ -7,6 +7,7 @@ from services.judge.config import rules_only
 from services.judge.runtime import JudgeRuntime
 from services.judge.settings import JudgeGroup
 from services.rewardmodel.adapters.pair_labels import PairLabelReader
+from services.rewardmodel.adapters.score_cache import ScoreCache
 from shared.contracts.base import sha256
 from shared.contracts.card import ComparedPairs, RewardModelCard
 from shared.contracts.envelope import wrap
@@ -39,7 +40,8 @@ async def compare(store: Store) -> None:
         wrap(EpochFinished(run=RUN, epoch=0, key=key, digest=digest, segments=6), source="trainer")
     )
     await runtime.close()
-    rows = {rating.segment: row for row, rating in enumerate(await ratings_behind(store, RUN, card))}
+    ratings = ratings_behind(card, await ScoreCache(store).ratings(RUN, 0))
+    rows = {rating.segment: row for row, rating in enumerate(ratings)}
     found = await PairLabelReader(store).up_to(RUN, 0, rows)
     compared = ComparedPairs(train=len(found.labels), ties=found.ties, digest=found.digest)
     await store.put(card_key, card.model_copy(update={"labels": "both", "compared": compared}).to_bytes())

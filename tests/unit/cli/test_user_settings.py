@@ -2,14 +2,16 @@
 
 import hashlib
 import os
+import socket
 from pathlib import Path
 
 import pytest
 
 from cli.commands.epoch import driver_environment
 from cli.commands.up import connection_options
-from cli.errors import USAGE, CliError
+from cli.errors import UNREACHABLE, USAGE, CliError
 from cli.service_settings import adopt_local_system
+from cli.stack.layout import Connection
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack
 from cli.stack.user_settings import ignored_variables, user_settings
 from services.coordinator.settings import Settings
@@ -129,10 +131,20 @@ def test_other_commands_use_the_rom_and_judges_of_the_system(
     local = system(tmp_path, user_settings({}, rom, judges))
     local.connection.save(local.layout.connection)
     monkeypatch.setattr(os, "environ", {"ZELDA_JUDGES_FILE": "mine.yaml", "ZELDA_STORE__ENDPOINT": "http://elsewhere"})
-    adopt_local_system(local.layout.connection)
+    with socket.create_server(("127.0.0.1", local.ports.api)):
+        adopt_local_system(local.layout.connection)
     assert os.environ["ZELDA_ROM__FILE"] == str(rom)
     assert os.environ["ZELDA_JUDGES_FILE"] == "mine.yaml"
     assert os.environ["ZELDA_STORE__ENDPOINT"] == local.settings["ZELDA_STORE__ENDPOINT"]
+
+
+def test_a_connection_of_a_killed_system_is_not_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = Connection("http://127.0.0.1:9", tmp_path / "token", os.getpid(), {"ZELDA_BUS__URL": "nats://127.0.0.1:9"})
+    left.save(tmp_path / "connection.json")
+    monkeypatch.setattr(os, "environ", {})
+    with pytest.raises(CliError, match="No system runs here: start one with `zelda up`") as refused:
+        adopt_local_system(tmp_path / "connection.json")
+    assert (refused.value.code, dict(os.environ)) == (UNREACHABLE, {})
 
 
 def test_a_single_epoch_passes_driver_settings_with_any_store(rom: Path, monkeypatch: pytest.MonkeyPatch) -> None:

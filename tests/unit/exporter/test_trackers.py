@@ -92,6 +92,56 @@ def test_following_a_run_writes_each_figure_once_and_ends_with_it(
     assert found["epoch/segments_waiting"][0][1] == 0  # not the figure of an unfinished judging
 
 
+def following(summary: RunSummary, rows: list[EpochRow], folder: Path, **config: object) -> dict[str, set[int]]:
+    """Names of the figures that were written while the run went on, with the number of their epochs."""
+    running = summary.model_copy(
+        update={"state": "running", "epochs": rows, "config": summary.config.model_copy(update=config)}
+    )
+    written: dict[int, set[str]] = {}
+    tracker = TensorBoardTracker(folder, {})
+    trackers._write_new(tracker, running, written, everything=False)
+    tracker.close()
+    return {name: {epoch for epoch, names in written.items() if name in names} for name in written[0]}
+
+
+def rows_of(done: EpochRow, number: int, **changes: object) -> list[EpochRow]:
+    """This row as those of several epochs."""
+    return [done.model_copy(update={"epoch": epoch, **changes}) for epoch in range(number)]
+
+
+def test_figures_of_epochs_between_judged_ones_are_written_at_once(summary: RunSummary, tmp_path: Path) -> None:
+    judged, *others = rows_of(summary.epochs[0], 3)
+    unjudged = [row.model_copy(update={"reward_model_passed": None, "judging": None}) for row in others]
+    found = following(summary, [judged, *unjudged], tmp_path, judge_interval=3)
+    assert found["epoch/seconds"] == {0, 1, 2}
+
+
+def test_figures_of_an_epoch_without_a_model_are_written_two_epochs_later(summary: RunSummary, tmp_path: Path) -> None:
+    rows = rows_of(summary.epochs[0], 3, reward_model_passed=None, segments_waiting=1)
+    found = following(summary, rows, tmp_path)
+    assert (found["epoch/seconds"], found["judging/agreement"]) == ({0}, {0})
+    assert found["train/return_mean"] == {0, 1, 2}
+
+
+def test_figures_of_judges_are_written_one_epoch_after_their_model(summary: RunSummary, tmp_path: Path) -> None:
+    found = following(summary, rows_of(summary.epochs[0], 2), tmp_path)
+    assert (found["epoch/score_mean"], found["judging/agreement"]) == ({0, 1}, {0})
+
+
+def test_a_report_that_judges_write_again_is_not_frozen(
+    summary: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trackers, "POLL_S", 0.0)
+    done = summary.epochs[0]
+    assert done.judging is not None
+    final = done.model_copy(update={"judging": done.judging.model_copy(update={"agreement": 0.125})})
+    later = [summary.model_copy(update={"state": state, "epochs": [final]}) for state in ("running", "finished")]
+    tracker = TensorBoardTracker(tmp_path, {})
+    trackers.feed(tracker, summary.model_copy(update={"state": "running"}), lambda: later.pop(0), follow=True)
+    tracker.close()
+    assert [value for _, value in read(tmp_path)["judging/agreement"]] == [0.125]
+
+
 @contextmanager
 def mlflow_server(folder: Path) -> Iterator[str]:
     """The address of MLflow's own tracking server, with a database in the folder."""

@@ -253,7 +253,7 @@ def test_curves_with_lists_of_different_lengths_are_refused() -> None:
         Curve(steps=(1, 2), share=(0.1, 0.2), finished=(0.0, 0.0), most=(1,))
 
 
-def test_the_steps_to_each_milestone_count_the_best_episode_of_an_evaluation() -> None:
+def test_the_steps_to_each_milestone_count_the_best_episode() -> None:
     fast, slow, none = (
         Curve(steps=(10, 20, 30), share=(0.0, 0.1, 0.2), finished=(0.0,) * 3, most=most)
         for most in ((1, 1, 3), (0, 2, 1), (0, 0, 0))
