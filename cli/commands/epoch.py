@@ -31,6 +31,7 @@ from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import Permanent
+from shared.state.deleted_runs import RunDeleted
 from shared.state.runs import RunRecords
 from shared.state.saved_states import SavedStates, require_playable
 from shared.store import keys
@@ -134,7 +135,10 @@ async def _start_or_resume(runs: RunRecords, run: RunId, config: RunConfig) -> R
     except NotFound:
         now = datetime.now(UTC)
         record = RunRecord(run=run, revision=0, state="running", config=config, created=now, updated=now, external=True)
-        await runs.create(record)
+        try:
+            await runs.create(record)
+        except RunDeleted as error:
+            raise CliError(CONFLICT, str(error)) from error
         return record
     # An ended run may go on here; the mark keeps its coordinator away from then on.
     if not latest.external and latest.state in ACTIVE:

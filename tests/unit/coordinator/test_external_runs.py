@@ -7,7 +7,6 @@ from cli.errors import CONFLICT, CliError
 from services.coordinator.domain.lifecycle import RunConflict
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
-from shared.state.deleted_runs import RunDeleted
 from shared.state.runs import RunRecords
 from shared.store import keys
 from tests.unit.coordinator.harness import RUN, Harness, started_run
@@ -65,6 +64,7 @@ async def test_a_single_epoch_does_not_bring_a_deleted_run_back() -> None:
     first = await _start_or_resume(runs, SINGLE, RunConfig())
     await runs.append(first.model_copy(update={"revision": 1, "state": "stopped"}))
     await harness.service.delete(SINGLE)
-    with pytest.raises(RunDeleted, match="Run single was deleted and its name stays taken"):
+    with pytest.raises(CliError, match="Run single was deleted and its name stays taken") as refused:
         await _start_or_resume(runs, SINGLE, RunConfig())
+    assert refused.value.code == CONFLICT
     assert [entry.key for entry in await harness.store.list("models/")] == [keys.deleted_run(SINGLE)]
