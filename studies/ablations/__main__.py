@@ -10,21 +10,21 @@ import json
 import os
 import subprocess
 import sys
-from datetime import date
 from pathlib import Path
 from typing import Final
 
-from cli.study.command import commit
 from shared.process.cores import usable_cores
-from studies.ablations.results import FOLDER, EvaluatedPolicy, VariantResults, results_file
 from studies.ablations.variants import EPISODE_STEPS, EXPLORED, VARIANTS, Variant
 from studies.options import parse_seeds
 from studies.plan import Trial
+from studies.report.ablations import FOLDER, EvaluatedPolicy, VariantResults, results_file
 from studies.report.generate import ROOT, write_pages
+from studies.results import Results
 
 WORLD: Final = "vale"
 EPOCH_STEPS: Final = 81_920
 EPISODES: Final = 100
+RESULT_FILE: Final = "result.json"  # of a study's folder
 FIRST_SEED: Final = 1_000  # of the evaluation's episodes
 
 
@@ -59,12 +59,14 @@ def measure(variant: Variant, given: argparse.Namespace) -> int:
     ended = subprocess.run(study(variant, given), cwd=ROOT, check=False)  # noqa: S603
     if ended.returncode:
         return ended.returncode  # the study has written what failed, and how it is resumed
+    trained = Results.load(given.out / variant.name / RESULT_FILE)
     found = found or VariantResults(
+        title=variant.title,
         command=f"python -m studies.ablations --seeds {given.seeds} --epochs {given.epochs}",
-        date=date.today(),
-        commit=commit(),
-        cores=usable_cores(),
-        steps=given.epochs * EPOCH_STEPS,
+        date=trained.date,
+        commit=trained.commit,
+        cores=trained.cores,
+        steps=trained.steps,
     )
     for seed in seeds:
         if seed not in found.seeds:

@@ -12,10 +12,10 @@ import textwrap
 from pathlib import Path
 from typing import Final
 
-from studies.ablations.results import FOLDER as ABLATED
-from studies.ablations.results import ablations_block
 from studies.plan import InvalidStudy
 from studies.plans.results import PlannerResults
+from studies.report.ablations import FOLDER as ABLATED
+from studies.report.ablations import ablations_block
 from studies.report.charts import draw_curves
 from studies.report.claim import claim
 from studies.report.learners import FOLDER, learners_block

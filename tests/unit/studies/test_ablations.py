@@ -12,10 +12,11 @@ import pytest
 from cli.commands.study import study_plan
 from shared.contracts.run import RunConfig
 from studies.ablations import __main__ as ablations
-from studies.ablations.results import NOT_MEASURED, VariantResults, ablations_block, results_file
 from studies.ablations.variants import VARIANTS
 from studies.plan import Trial
+from studies.report.ablations import NOT_MEASURED, VariantResults, ablations_block, results_file
 from studies.trial import trial_config
+from tests.unit.studies.test_results import opened
 
 
 def config(name: str) -> RunConfig:
@@ -64,10 +65,11 @@ def test_finished_seeds_are_neither_trained_nor_played_again(tmp_path: Path, mon
 
     def run(command: list[str], **options: Any) -> "subprocess.CompletedProcess[bytes]":
         asked.append(command[3:])
+        if command[3] == "study":
+            opened(tmp_path / "out" / "no-window" / "result.json").save(tmp_path / "out" / "no-window" / "result.json")
         return subprocess.CompletedProcess(command, 0, json.dumps(evaluated(len(asked), 4.0)).encode())
 
     monkeypatch.setattr("studies.ablations.__main__.subprocess.run", run)
-    monkeypatch.setattr("studies.ablations.__main__.commit", lambda: "abc")
     given = Namespace(seeds="311:313", epochs=2, jobs=1, out=tmp_path / "out", results=tmp_path)
     for _ in range(2):
         assert ablations.measure(VARIANTS["no-window"], given) == 0
@@ -75,20 +77,15 @@ def test_finished_seeds_are_neither_trained_nor_played_again(tmp_path: Path, mon
     assert "observation=obs/v4" not in asked[0]
     found = VariantResults.load(results_file(tmp_path, "no-window"))
     assert {seed: one.finished for seed, one in found.seeds.items()} == {311: 2, 312: 3}
-    assert found.steps == 2 * 81_920
+    assert (found.commit, found.cores, found.title) == ("abc", 2, VARIANTS["no-window"].title)
 
 
 def test_the_table_shows_each_trial_beside_the_mean(tmp_path: Path) -> None:
     assert ablations_block(tmp_path) == NOT_MEASURED
-    for name, finished in (("no-window", (0, 10)), ("method", (80, 90))):
-        seeds = {311 + place: evaluated(count, 8.0 + place) for place, count in enumerate(finished)}
-        head = {
-            "command": "python -m studies.ablations",
-            "date": "2026-11-28",
-            "commit": "abc",
-            "cores": 2,
-            "steps": 10,
-        }
+    for name, base, finished in (("no-window", 2.0, (0, 10)), ("method", 8.0, (80, 90))):
+        seeds = {311 + place: evaluated(count, base + place) for place, count in enumerate(finished)}
+        head = {"title": VARIANTS[name].title, "command": "the command", "commit": "abc"}
+        head |= {"date": "2026-11-28", "cores": 2, "steps": 10}
         VariantResults.model_validate({**head, "seeds": seeds}).save(results_file(tmp_path, name))
     lines = ablations_block(tmp_path).splitlines()
     assert lines[-2] == "| `method`: the method | 2 | 10 | 8.5 (8.0, 9.0) | 85 (80, 90) |"

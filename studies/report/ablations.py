@@ -1,4 +1,4 @@
-"""The results files of ablations, one per variant, and their table."""
+"""The results files of `python -m studies.ablations`, one per variant, and their table."""
 
 import json
 from datetime import date
@@ -8,7 +8,6 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from studies.ablations.variants import VARIANTS
 from studies.results import read_results_file
 from studies.whole_file import write_whole
 
@@ -36,12 +35,18 @@ class VariantResults(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
+    title: str
     command: str
     date: date
     commit: str
     cores: int = Field(ge=1)
     steps: int = Field(ge=1, description="environment steps of each training, without the exploration")
     seeds: dict[int, EvaluatedPolicy] = Field(default_factory=dict)
+
+    @property
+    def milestones(self) -> float:
+        """Milestones of an episode, mean over the seeds; NaN without a seed."""
+        return fmean(one.milestones_mean for one in self.seeds.values()) if self.seeds else float("nan")
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -61,12 +66,12 @@ def results_file(folder: Path, variant: str) -> Path:
 
 def ablations_block(folder: Path) -> str:
     """The text of the page; InvalidStudy if a file is damaged."""
-    files = {name: results_file(folder, name) for name in VARIANTS}
-    found = {name: VariantResults.load(file) for name, file in files.items() if file.exists()}
+    found = {file.stem: VariantResults.load(file) for file in sorted(folder.glob("*.json"))}
     if not found:
         return NOT_MEASURED
     newest = max(found.values(), key=lambda one: one.date)
-    lines = [HEAD, *(_line(name, one) for name, one in found.items())]
+    best_first = sorted(found, key=lambda name: -found[name].milestones)
+    lines = [HEAD, *(_line(name, found[name]) for name in best_first)]
     return f"`{newest.command}` ({newest.cores} cores, {newest.date}, [results](results/ablations)):\n\n" + "\n".join(
         lines
     )
@@ -78,6 +83,6 @@ def _line(name: str, found: VariantResults) -> str:
     finished = [100 * one.finished / one.episodes for one in policies]
     each = (", ".join(f"{value:.1f}" for value in milestones), ", ".join(f"{value:.0f}" for value in finished))
     return (
-        f"| `{name}`: {VARIANTS[name].title} | {len(policies)} | {found.steps:,} "
-        f"| {fmean(milestones):.1f} ({each[0]}) | {fmean(finished):.0f} ({each[1]}) |"
+        f"| `{name}`: {found.title} | {len(policies)} | {found.steps:,} "
+        f"| {found.milestones:.1f} ({each[0]}) | {fmean(finished):.0f} ({each[1]}) |"
     )
