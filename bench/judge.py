@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import dataclasses
 import json
-import socket
 import statistics
 import sys
 import tempfile
@@ -25,6 +24,7 @@ import httpx
 
 from bench.harness.bottleneck import LoadProbe
 from bench.harness.segments import RUN, play, renamed
+from cli.stack.ports import PortAllocator
 from services.judge.adapters.segment_archive import read_archive
 from services.judge.config import JudgesFile, load_judges
 from services.judge.domain.facts.summary import compute_facts
@@ -48,14 +48,6 @@ from shared.store import keys
 from shared.store.object_store import local_store
 from shared.store.port import Store
 
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-PORT = _free_port()
 LATENCY_S, SERVER_SLOTS = 0.2, 32
 WARM_UP_S = 4.0  # not measured: the limit of each route grows from eight calls, connections open
 MEASURED_S = 15.0
@@ -77,38 +69,42 @@ def main() -> int:
 
 async def _measure() -> dict[str, Any]:
     archives = [raw for seed in range(8) for raw in play("garden", 3_000, None if seed % 2 else 0.3, seed)]
-    command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(PORT)]
+    port = PortAllocator().allocate()
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "services.judge.rules_server", "--port", str(port)]
     options = ["--latency-ms", str(LATENCY_S * 1000), "--max-concurrent", str(SERVER_SLOTS)]
     server = await asyncio.create_subprocess_exec(*command, *options)
     try:
-        await _wait_for_server()
+        await _wait_for_server(address)
         return {
-            **await _throughput(archives, server.pid),
-            **await _prompt_tokens(archives),
-            **await _beside_dead_route(archives[0]),
+            **await _throughput(archives, address, server.pid),
+            **await _prompt_tokens(archives, address),
+            **await _beside_dead_route(archives[0], address),
         }
     finally:
         server.terminate()
         await server.wait()
 
 
-async def _throughput(archives: list[bytes], server: int) -> dict[str, Any]:
+async def _throughput(archives: list[bytes], address: str, server: int) -> dict[str, Any]:
     """Measure the share of the server's slots in use. The ceiling is SERVER_SLOTS / LATENCY_S calls a second."""
     segments = int((WARM_UP_S + MEASURED_S) * SERVER_SLOTS / LATENCY_S / 3 * 1.1)
     with tempfile.TemporaryDirectory() as folder:
         store, bus, stop = local_store(Path(folder)), MemoryBus(), asyncio.Event()
         await _publish(store, bus, archives, segments)
-        runtime = JudgeRuntime(store, _judges(), JudgeGroup(cache_size=0, slots=64, audit_share=0, canary_segments=0))
+        runtime = JudgeRuntime(
+            store, _judges(address), JudgeGroup(cache_size=0, slots=64, audit_share=0, canary_segments=0)
+        )
         subscription = dataclasses.replace(JUDGE_SEGMENTS, slots=64)
         loop = ConsumerLoop(bus, Consumer(subscription, runtime.handlers.segment_ready))
         working = asyncio.create_task(loop.run(stop))
         await asyncio.sleep(WARM_UP_S)
-        begun, before = time.monotonic(), await _server_metrics()
+        begun, before = time.monotonic(), await _server_metrics(address)
         probe = LoadProbe(server, lambda: _calls(runtime))
         probe.start()
         await asyncio.sleep(MEASURED_S)
         load = probe.stop()
-        seconds, after = time.monotonic() - begun, await _server_metrics()
+        seconds, after = time.monotonic() - begun, await _server_metrics(address)
         stop.set()
         await working
         await runtime.close()
@@ -135,13 +131,13 @@ def _calls(runtime: JudgeRuntime) -> tuple[int, int, int]:
     )
 
 
-async def _prompt_tokens(archives: list[bytes]) -> dict[str, Any]:
+async def _prompt_tokens(archives: list[bytes], address: str) -> dict[str, Any]:
     """Measure the prompt tokens of one request with n=3 over those of three requests, as the server counts them."""
-    route = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"), ROUTES)
+    route = RouteClient("bench", RouteSpec(url=f"{address}/v1"), ROUTES)
     together = apart = shared = whole = pictures = 0
     for number, raw in enumerate(archives[:20]):
         judge_input = _judge_input(number, raw)
-        for spec in _judges().judges:
+        for spec in _judges(address).judges:
             body = (await build_prompt(spec, judge_input, None)).body
             together += (await route.complete(CompletionRequest(body, 3, number, RUN))).prompt_tokens or 0
             apart += sum(
@@ -171,18 +167,18 @@ def _judge_input(number: int, raw: bytes) -> JudgeInput:
     return JudgeInput(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
 
 
-async def _beside_dead_route(raw: bytes) -> dict[str, Any]:
+async def _beside_dead_route(raw: bytes, address: str) -> dict[str, Any]:
     """Measure the median time of a call beside a route whose server is silent, over the time without that route."""
 
     async def read_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with closing(writer):
             await reader.read()  # until the client closes the connection
 
-    body = (await build_prompt(_judges().judges[0], _judge_input(0, raw), None)).body
+    body = (await build_prompt(_judges(address).judges[0], _judge_input(0, raw), None)).body
     silent = await asyncio.start_server(read_on, "127.0.0.1", 0)
     async with silent:
         url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}/v1"
-        healthy = RouteClient("bench", RouteSpec(url=f"http://127.0.0.1:{PORT}/v1"), ROUTES)
+        healthy = RouteClient("bench", RouteSpec(url=f"{address}/v1"), ROUTES)
         dead = RouteClient("dead", RouteSpec(url=url, total_timeout_s=0.5), ROUTES)
 
         async def ask_dead_route() -> None:
@@ -219,24 +215,24 @@ async def _publish(store: Store, bus: MemoryBus, archives: list[bytes], segments
         await bus.publish(wrap(data, source="bench"))
 
 
-def _judges() -> JudgesFile:
-    return load_judges(None, f"http://127.0.0.1:{PORT}/v1")
+def _judges(address: str) -> JudgesFile:
+    return load_judges(None, f"{address}/v1")
 
 
-async def _wait_for_server() -> None:
+async def _wait_for_server(address: str) -> None:
     async with httpx.AsyncClient() as client:
         for _ in range(100):
             try:
-                await client.get(f"http://127.0.0.1:{PORT}/health")
+                await client.get(f"{address}/health")
                 return
             except httpx.HTTPError:
                 await asyncio.sleep(0.1)
     raise RuntimeError("the rules judge did not start within 10 s")
 
 
-async def _server_metrics() -> dict[str, float]:
+async def _server_metrics(address: str) -> dict[str, float]:
     async with httpx.AsyncClient() as client:
-        lines = (await client.get(f"http://127.0.0.1:{PORT}/metrics")).text.splitlines()
+        lines = (await client.get(f"{address}/metrics")).text.splitlines()
     return {line.split()[0]: float(line.split()[1]) for line in lines if "{" not in line and line[:1] not in ("#", "")}
 
 

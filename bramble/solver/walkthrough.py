@@ -104,10 +104,15 @@ def play_with(name: str, walker: Walker) -> None:
     WALKTHROUGHS.get(name, _by_plan)(walker)
 
 
-def solve(name: str, seed: int = 0, observe: Callable[[BrambleEmulator], None] | None = None) -> Walkthrough:
+def solve(
+    name: str,
+    seed: int = 0,
+    observe: Callable[[BrambleEmulator], None] | None = None,
+    difficulty: str = "normal",
+) -> Walkthrough:
     """Play a world to its end. Raise StuckError if a milestone is not reached."""
     world = catalog.world(name)
-    with BrambleEmulator(catalog.build(name, seed=seed)) as game:
+    with BrambleEmulator(catalog.build(name, difficulty, seed)) as game:
         log = _MilestoneLog(world)
         game.after_step.append(log)
         if observe is not None:

@@ -1,1 +1,1 @@
-"""Tools around the game: pictures, videos, curriculum states, and how hard a world is."""
+"""Tools around the game: pictures, videos, and how hard a world is."""

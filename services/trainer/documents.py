@@ -31,8 +31,6 @@ class Heartbeat(DriverHeartbeat):
     host: str = Field(max_length=255)
     pid: int
     state: DriverState
-    epoch_steps: int = Field(0, ge=0)
-    segments: int = Field(0, ge=0, description="segments recorded in this epoch so far")
 
 
 class CheckpointPointer(Contract):

@@ -88,8 +88,5 @@ class TrainerSettings(ServiceSettings):
     driver: DriverGroup = Field(default_factory=DriverGroup)
 
 
-class DriverSettings(ServiceSettings):
-    """Settings of a driver. It inherits the service's environment, so it accepts both groups."""
-
-    trainer: TrainerGroup = Field(default_factory=TrainerGroup)
-    driver: DriverGroup = Field(default_factory=DriverGroup)
+class DriverSettings(TrainerSettings):
+    """Settings of a driver: those of the service, whose environment it inherits. It has no use for `trainer`."""

@@ -6,7 +6,15 @@ Defaults are those of the original system where it had any. Each field states it
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from shared.config.problems import suggestion
 from shared.contracts.base import Contract
@@ -74,6 +82,11 @@ class PlannerConfig(Contract):
     puzzle_steps: int = Field(600, ge=1, le=100_000, description="longest takeover for a puzzle, in steps")
     cool_down_steps: int = Field(150, ge=0, le=1_000_000, description="steps without a takeover after each one")
 
+    @property
+    def has_need(self) -> bool:
+        """Whether there is anything that the planner takes over for."""
+        return self.dialogs or self.puzzles
+
 
 class GuidanceConfig(Contract):
     """Suggestions of models that the policy sees and may follow. The policy always acts itself."""
@@ -124,7 +137,11 @@ class RunConfig(Contract):
 
     game: Game = Field("bramble", description="the free game, or `oracle-of-seasons` with your own ROM")
     world: World = Field("vale", description="Bramble world; ignored for other games")
-    difficulty: Difficulty = Field("normal", description="of Bramble: how many enemies there are, and their strength")
+    difficulty: Difficulty = Field(
+        "normal",
+        description="of Bramble: enemies do no damage (`harmless`), or twice as much (`harsh`), where walkers and the "
+        "boss are also twice as fast",
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, strict=True, description="of policy, games and sampling")
     epochs: int | None = Field(None, ge=1, le=100_000, description="epochs to run; default 3 unless run_hours is given")
     run_hours: float | None = Field(None, gt=0, le=10_000, description="hours after which no epoch starts")
@@ -216,6 +233,11 @@ class RunConfig(Contract):
             raise ValueError(
                 "frame_skip 1 leaves no frame to release a button in: raise it, or set actions to actions/v1"
             )
+        if self.planner.mode != "none" and not self.planner.has_need:
+            raise ValueError(
+                "planner.mode needs planner.dialogs or planner.puzzles: set one of them to true, or planner.mode to "
+                "none"
+            )
         if self.ppo.scheduled and self.planned_epochs is None:
             raise ValueError("ppo has a schedule, and run_hours alone plans no steps for it: set epochs")
         if self.options != "none" and (self.planner.mode != "none" or self.guidance.enabled):
@@ -278,6 +300,11 @@ class RunConfig(Contract):
             raise ValueError("imitation needs guidance.mode none: suggestions are not part of recorded observations")
         if self.learners > 1:
             raise ValueError("imitation needs learners 1: several learners do not share its loss")
+        if self.imitation.compares_one and not self.restarts.backward:
+            raise ValueError(
+                "imitation.mode sil imitates trajectories that return more than the mean of all, and a single one "
+                "returns the mean: set imitation.trajectories to 2 or more, or imitation.mode to awr"
+            )
         if self.imitation.recovery_share and not (self.restarts.backward and self.imitation.of_archive):
             raise ValueError(
                 "imitation.recovery_share shows ways back to the backward curriculum's trajectory: set restarts.share, "
@@ -313,12 +340,38 @@ def _with_earlier_values(stored: Any) -> Any:
     if not isinstance(stored, dict):
         return stored
     ppo = stored.get("ppo", EARLIER)
-    return {
-        "actions": "actions/v1",
-        "observation": "obs/v1",
-        **stored,
-        "ppo": {**BEFORE_VIEWS, **ppo} if isinstance(ppo, dict) else ppo,
-    }
+    return _without_what_did_nothing(
+        {
+            "actions": "actions/v1",
+            "observation": "obs/v1",
+            **stored,
+            "ppo": {**BEFORE_VIEWS, **ppo} if isinstance(ppo, dict) else ppo,
+        }
+    )
+
+
+def _without_what_did_nothing(stored: dict[str, Any]) -> dict[str, Any]:
+    """A run older than 2026-11-28 may name a planner without a need, or imitate nothing.
+
+    Requests for that are refused now. Such a run plays as before without the planner or the imitation.
+    """
+    try:
+        planner = PlannerConfig.model_validate(stored.get("planner", {}), extra="ignore")
+        imitation = ImitationConfig.model_validate(stored.get("imitation", {}), extra="ignore")
+        restarts = RestartsConfig.model_validate(stored.get("restarts", {}), extra="ignore")
+    except ValidationError:  # the document's own problem, which its reader names
+        return stored
+    if not planner.has_need:
+        stored = {**stored, "planner": planner.model_copy(update={"mode": "none"})}
+    if imitation.compares_one and not restarts.backward:
+        # Without imitation and restarts nothing reads an archive, so nothing explores for it.
+        explore = restarts.explore if restarts.share else 0
+        stored = {
+            **stored,
+            "imitation": imitation.model_copy(update={"mode": "none"}),
+            "restarts": restarts.model_copy(update={"explore": explore}),
+        }
+    return stored
 
 
 StoredRunConfig = Annotated[RunConfig, BeforeValidator(_with_earlier_values)]

@@ -4,10 +4,9 @@ Permanent
 ├── UnknownRom       a ROM image without a RAM table, or an unknown world
 └── ReplayMismatch   a replay gives another RAM than the recording: other emulator, other ROM or damage
 Transient
-└── EmulatorFault    the emulator failed; its state is kept for a bug report
+└── EmulatorFault    the emulator failed
 """
 
-from pathlib import Path
 from typing import Self
 
 from shared.errors import Permanent, Transient
@@ -37,9 +36,4 @@ class ReplayMismatch(Permanent):
 
 
 class EmulatorFault(Transient):
-    """The emulator raised or stopped. `report` is the folder with the data to reproduce it, if it was kept."""
-
-    def __init__(self, message: str, report: Path | None = None) -> None:
-        where = f"; its state is kept in {report}" if report else ""
-        super().__init__(message + where)
-        self.report = report
+    """The emulator raised or stopped."""

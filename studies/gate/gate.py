@@ -127,9 +127,7 @@ async def run_gate(world: str, episodes: int, monotone: bool = True) -> GateResu
     references = await MixedPlay(world, PlayPlan(episodes, seed=0), store, len(walk.counts)).record()
     card = await train_on(store, references, RewardModelGroup(monotone=monotone))
     weights = await store.get(card.weights_key, card.weights_digest)
-    potential = ConservativePotential.from_bytes(
-        weights, counters.VERSION, ShapingConfig().conservatism, card.weights_digest
-    )
+    potential = ConservativePotential.from_bytes(weights, counters.VERSION, ShapingConfig().conservatism)
     return GateResult(world, tuple(measure_rises(walk, potential)), card)
 
 

@@ -4,7 +4,6 @@ At least half of the episodes begin at the true start, because later starts chan
 policy trains on. Evaluation always begins at the true start.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 TRUE_START = 0
@@ -26,12 +25,21 @@ class CurriculumShares:
                 f"curriculum shares {self.milestones} sum to {sum(self.milestones):g}: at most {MAX_SHARE} of "
                 "the episodes may begin after a milestone"
             )
+        if any(share and not round(share * SLOTS) for share in self.milestones):
+            raise ValueError(
+                f"curriculum shares {self.milestones}: one is so small that no episode would begin there: "
+                f"raise it to {1 / SLOTS}, or set it to 0"
+            )
+
+    @property
+    def last(self) -> int:
+        """The last milestone with a share, counted from 1; 0 without one."""
+        return max((number for number, share in enumerate(self.milestones, start=1) if share), default=0)
 
 
-def mixture(shares: CurriculumShares, available: Sequence[int]) -> list[int]:
-    """A hundred starts in the proportion of `shares`: milestones in `available` (from 1) and the true start."""
+def mixture(shares: CurriculumShares) -> list[int]:
+    """A hundred starts in the proportion of `shares`: milestones, counted from 1, and the true start."""
     slots: list[int] = []
     for milestone, share in enumerate(shares.milestones, start=1):
-        if milestone in available:
-            slots += [milestone] * round(share * SLOTS)
+        slots += [milestone] * round(share * SLOTS)
     return slots + [TRUE_START] * (SLOTS - len(slots))

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from shared.contracts.driver import SUCCESSES, Ending, Need
+from shared.contracts.driver import Ending, Need
 
 Mode = Literal["policy", "planner", "guidance"]
 
@@ -57,11 +57,6 @@ class PolicySwitch:
     _steps: int = 0
     _health: int = 0
     _cool: int = 0
-
-    @property
-    def successes(self) -> int:
-        """Takeovers that ended because nothing was left to do."""
-        return sum(count for (_, ending), count in self.endings.items() if ending in SUCCESSES)
 
     def step(self, reading: SwitchReading) -> Mode:
         """Take one step's reading and return who acts in it."""

@@ -7,7 +7,7 @@ high Phi pays and the reward stays: this changes the optimal policy.
 `potential` is F = coefficient * (gamma * Phi(s') - Phi(s)). It preserves every optimal policy (Ng, Harada and Russell
 1999) under four conditions: gamma is the learner's, a terminal state has Phi = 0, truncation keeps Phi (the learner
 bootstraps there), and each Phi is the one at the time of the visit (Devlin and Kudenko 2012). So every state is
-evaluated once, its Phi is kept, and a new model applies only from the next episode on. F is never clipped: a clipped
+evaluated once, its Phi is kept, and a new model gets a new Shaper, with new episodes. F is never clipped: a clipped
 term no longer telescopes. NumPy only; independent of any environment.
 """
 
@@ -24,12 +24,10 @@ Rewards = NDArray[np.float64]
 
 
 class Potential(Protocol):
-    """A value of states. `version` names it in records, e.g. the digest of the weights."""
-
-    version: str
+    """A value of states."""
 
     def __call__(self, observations: Floats) -> Floats:
-        """Phi (N,) of `observations` (N, 128) float32."""
+        """Phi (N,) of `observations` (N, D) float32."""
         ...
 
 
@@ -43,9 +41,8 @@ class ConservativePotential:
     the last result. (Not row by row: a batch of another size rounds differently.)
     """
 
-    def __init__(self, net: RewardNet, conservatism: float = 1.0, version: str = "unnamed") -> None:
-        """`conservatism` is k; `version` should be the digest of the weights file."""
-        self.version = version
+    def __init__(self, net: RewardNet, conservatism: float = 1.0) -> None:
+        """`conservatism` is k."""
         self._net = net
         self._k = conservatism
         self._usual = net.weights.disagreement
@@ -53,12 +50,12 @@ class ConservativePotential:
         self._last: tuple[Floats, Floats] | None = None
 
     @classmethod
-    def from_bytes(cls, raw: bytes, observation: str, conservatism: float, version: str) -> Self:
+    def from_bytes(cls, raw: bytes, observation: str, conservatism: float) -> Self:
         """Load a weights file; raise ContractError if it is damaged or made for another observation layout."""
-        return cls(RewardNet.from_bytes(raw, observation), conservatism, version)
+        return cls(RewardNet.from_bytes(raw, observation), conservatism)
 
     def __call__(self, observations: Floats) -> Floats:
-        """Phi (N,) of `observations` (N, 128) float32, centred and clipped. Callers must not write to it."""
+        """Phi (N,) of `observations` (N, D) float32, centred and clipped. Callers must not write to it."""
         inputs = observations[:, self._reads]
         if self._last is None or not np.array_equal(inputs, self._last[0]):
             self._last = inputs, self._evaluated(observations)
@@ -79,45 +76,31 @@ class Shaper:
         shaper.begin(new_first_observations, terminated | truncated)
 
     With Gymnasium's NEXT_STEP autoreset, `advance` does both: the step after an ending returns the first observation
-    of the next episode and gets no shaping. `offer` may pass a new model at any time; running episodes keep the model
-    they began with. An environment that has ended and not begun gets 0.
+    of the next episode and gets no shaping. An environment that has ended and not begun gets 0.
     """
 
-    def __init__(self, envs: int, config: ShapingConfig, gamma: float, potential: Potential | None = None) -> None:
-        """`gamma` must be the learner's discount; `potential` None shapes nothing until one is offered."""
+    def __init__(self, envs: int, config: ShapingConfig, gamma: float, potential: Potential) -> None:
+        """`gamma` must be the learner's discount."""
         if not 0.0 < gamma <= 1.0:
             raise ValueError(f"gamma is {gamma}: shaping needs the learner's discount, above 0 and at most 1")
         self.config = config
         self.gamma = gamma
-        self._offered = potential
-        self._current: list[Potential | None] = [None] * envs
-        self._uniform = False  # all environments run with the same potential: the usual, fast case
+        self._potential = None if config.mode == "none" else potential
+        self._all_live = False  # the usual, fast case
         self._phi: Rewards = np.zeros(envs)
         self._live: Mask = np.zeros(envs, np.bool_)
 
-    @property
-    def versions(self) -> list[str | None]:
-        """The version of the potential that shapes each environment's running episode."""
-        return [None if potential is None else potential.version for potential in self._current]
-
-    def offer(self, potential: Potential | None) -> None:
-        """Use `potential` for episodes that begin from now on; None shapes nothing."""
-        self._offered = potential
-
     def begin(self, observations: Floats, started: Mask | None = None) -> None:
-        """Store Phi(s0) of the environments in the mask `started` (N,), or of all; `observations` is (N, 128)."""
+        """Store Phi(s0) of the environments in the mask `started` (N,), or of all; `observations` is (N, D)."""
         which = np.arange(len(self._phi)) if started is None else np.flatnonzero(started)
         if not len(which):
             return
-        potential = None if self.config.mode == "none" else self._offered
-        for env in which:
-            self._current[env] = potential
-        self._phi[which] = 0.0 if potential is None else potential(observations[which])
+        self._phi[which] = 0.0 if self._potential is None else self._potential(observations[which])
         self._live[which] = True
-        self._uniform = bool(self._live.all()) and all(other is potential for other in self._current)
+        self._all_live = bool(self._live.all())
 
     def step(self, observations: Floats, terminated: Mask, truncated: Mask) -> Rewards:
-        """Shaping rewards (N,) float64 for reaching `observations` (N, 128); masks are (N,).
+        """Shaping rewards (N,) float64 for reaching `observations` (N, D); masks are (N,).
 
         At an episode's last step `observations` holds its final state, not the first one of the next episode.
         """
@@ -128,13 +111,13 @@ class Shaper:
             rewards = self.config.coefficient * (phi - self._phi)
         else:
             rewards = shaping(self._phi, phi, terminated, self.gamma, self.config.coefficient)
-        if not self._uniform:
+        if not self._all_live:
             rewards[~self._live] = 0.0
         self._phi = phi
         ended = terminated | truncated
         if ended.any():
             self._live &= ~ended
-            self._uniform = False
+            self._all_live = False
         return rewards
 
     def advance(self, observations: Floats, terminated: Mask, truncated: Mask) -> Rewards:
@@ -145,17 +128,14 @@ class Shaper:
         return rewards
 
     def _evaluate(self, observations: Floats) -> Rewards:
-        first = self._current[0]
-        if self._uniform:
-            return np.zeros(len(self._phi)) if first is None else first(observations).astype(np.float64)
         phi = np.zeros(len(self._phi))
-        groups: dict[int, list[int]] = {}
-        for env in np.flatnonzero(self._live):
-            groups.setdefault(id(self._current[env]), []).append(int(env))
-        for members in groups.values():
-            potential = self._current[members[0]]
-            if potential is not None:
-                phi[members] = potential(observations[members])
+        if self._potential is None:
+            return phi
+        if self._all_live:
+            return self._potential(observations).astype(np.float64)
+        live = np.flatnonzero(self._live)
+        if len(live):
+            phi[live] = self._potential(observations[live])
         return phi
 
 

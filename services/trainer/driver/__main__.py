@@ -12,8 +12,8 @@ from services.trainer.driver.driver import Driver
 from services.trainer.driver.driver_store import DriverStore
 from services.trainer.driver.evaluation import Evaluation
 from services.trainer.driver.session import TrainingSession
-from services.trainer.driver.session_factory import UnplayableRun, create_evaluation, create_session, stop_ray
-from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.driver.session_factory import create_evaluation, create_session, stop_ray
+from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverSettings
 from shared.config.configure import EXIT_CONFIG, read_settings
 from shared.contracts.ids import RunId

@@ -27,7 +27,6 @@ from shared.contracts.run import RunConfig
 log = structlog.get_logger(__name__)
 
 Make = Callable[[RunId, RunConfig], tuple[TrainingSession, Evaluation]]
-EXIT_FAILED = 1  # another driver may do better; not so after EXIT_CONFIG
 CLAIM_S = 1.0  # between two checks of the heartbeat of a driver that may still run
 POLL_S = 0.25  # between two polls for an order; it delays the start of every epoch
 
@@ -100,7 +99,7 @@ class Driver:
             session, evaluation = self._make(order.run, config)
             self.listen_for_signals()  # Ray just installed its own handler, which ends the process in mid-step
             self.runner = EpochRunner(self.driver_store, self.heartbeat, session, evaluation)
-        self.heartbeat.update(epoch=order.epoch, steps=0, epoch_steps=order.config.epoch_steps)
+        self.heartbeat.update(epoch=order.epoch, steps=0)
         self.runner.run(order)
 
     def _confirm_stop(self) -> None:

@@ -94,14 +94,7 @@ class EpochRunner:
         demonstrations = read_demonstrations(order, store.read_segment, self._trajectories, store.read_passes)
         session.imitate(demonstrations, imitation_weight(order.demonstrations))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
-        config = order.config
-        self.heartbeat.update(
-            state="training",
-            epoch=order.epoch,
-            steps=session.steps,
-            epoch_steps=config.epoch_steps,
-            assistance=None,
-        )
+        self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, assistance=None)
 
     def _plan(
         self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]
@@ -136,7 +129,6 @@ class EpochRunner:
         self.heartbeat.update(
             steps=session.steps,
             steps_per_s=session.steps_per_s,
-            segments=len(session.segments),
             assistance=session.assistance(final=False),
         )
         log.info(

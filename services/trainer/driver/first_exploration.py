@@ -94,6 +94,8 @@ class FirstExploration:
         check_path(found, pack)
         if kept is None:
             self._paths.keep(found)
+        if self._exits:  # what follows may take minutes, and another driver soon has the same path
+            return None
         archive, demonstrations = self._restarts.begin(order, pack)
         explored = ExploredArchive(
             run=order.run,
@@ -199,7 +201,7 @@ class FirstExploration:
         path: PathPart | None = known
         began = self._clock() - float(file.fact(SHORTENING_S) or 0)
         goals = len(legs.goals)
-        for goal, path in enumerate(legs.shorten(workers, known), start=1):
+        for goal, path in enumerate(legs.shorten(workers, known, lambda: self._exits), start=1):
             self._heartbeat.update(explored=SEARCH + (1 - SEARCH) * goal / goals)
             file.set_fact(SHORTENING_S, self._clock() - began)
             if path != known:
@@ -207,6 +209,8 @@ class FirstExploration:
                 self._driver_store.save_exploration(file.content())
             if self._exits:
                 return None
+        if self._exits:
+            return None
         if path is None or len(path.actions) >= len(explored.actions) or not legs.leads(path):
             log.warning("path not shortened", steps=len(explored.actions), goals=goals)
             return explored, achieved_in(best.cell.counters)

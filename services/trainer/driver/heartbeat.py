@@ -33,9 +33,7 @@ class DriverProgress:
     epoch: int = 0
     attempt: int = 1
     steps: int = 0
-    epoch_steps: int = 0
     steps_per_s: float | None = None
-    segments: int = 0
     evaluated: float = 0.0
     explored: float = 0.0
     assistance: Assistance | None = None
@@ -120,8 +118,6 @@ class HeartbeatThread:
             host=socket.gethostname(),
             pid=os.getpid(),
             state=progress.state,
-            epoch_steps=progress.epoch_steps,
-            segments=progress.segments,
             evaluated=progress.evaluated,
             explored=progress.explored,
             assistance=progress.assistance,

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 from services.trainer.domain.curriculum import SLOTS
-from services.trainer.driver.session_factory import UnplayableRun
 from services.trainer.games import GAMES
-from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from shared.contracts.epoch import EpochStart, SavedState
 from shared.game.emulator.emulator import EMULATOR
 from shared.game.emulator.start import StartState

@@ -107,6 +107,8 @@ class TrainingSession:
         self.passes = unpack_passes(within.get("leg_passes", ""))
         self._counters = {place: number + 1 for place, number in within.get("episodes", {}).items()}
         self._resumed, self.segments = None, {}
+        if self.planning is not None:
+            self.planning.begin(epoch)
         begin_epoch(self.algorithm, plan(self._counters))
 
     def imitate(self, demonstrations: Demonstrations | None, weight: float = 1.0) -> None:

@@ -17,7 +17,7 @@ from services.trainer.planning.assembly import asked_modes, missing_routes
 from services.trainer.planning.planner_file import PlannerFile, load_planner_file
 from services.trainer.rl.planning_process import PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import LOCAL_CORES, SESSION_CONFIG, TrainingSessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.yaml_document import ConfigError
 from shared.contracts.run import PlannerConfig, RunConfig
@@ -28,11 +28,8 @@ from shared.game.games.registry import GameRequest
 TOKEN_BYTES: Final = 32
 WORKER_NICENESS: Final = "RAY_worker_niceness"
 WORKERS_AT_START: Final = "RAY_prestart_worker_first_driver"
+SPARE_CPUS: Final = 2  # of a local Ray, beside the env runners: without them it hangs
 EVALUATION_RUNNER = 9_000  # no env runner has this index, so evaluation draws its own random numbers
-
-
-class UnplayableRun(Permanent):
-    """No driver can play this run with the given configuration and files."""
 
 
 def check_playable(config: TrainingSessionConfig) -> None:
@@ -100,8 +97,7 @@ def create_evaluation(config: TrainingSessionConfig) -> Evaluation:
 
 
 def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
-    """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner, and some to spare: with
-    too few it hangs."""
+    """Start Ray in this process, or join a cluster. A local Ray gets a CPU for each env runner, and some to spare."""
     if ray.is_initialized():
         return
     if driver.ray_address is not None:
@@ -115,7 +111,7 @@ def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
         os.environ.setdefault(WORKERS_AT_START, "0")
     ray.init(
         address="local",  # otherwise Ray joins any cluster on this machine
-        num_cpus=driver.ray_cpus or env_runners + LOCAL_CORES,
+        num_cpus=driver.ray_cpus or env_runners + SPARE_CPUS,
         include_dashboard=False,
         log_to_driver=False,
         configure_logging=False,

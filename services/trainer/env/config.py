@@ -39,9 +39,6 @@ class EnvConfig(BaseModel):
     actions: ActionsName = "actions/v2"
     options: OptionsName = "none"
     rewards: str = Field("default", description="name of a reward profile, or path of a profile file")
-    start_states: tuple[Path, ...] = Field((), description="saved states to begin at; none means the game's own start")
-    allow_start: bool = Field(True, description="whether the START button is among the actions' effects")
-    report: Path | None = Field(None, description="folder that receives the state of a failed emulator")
 
     @classmethod
     def of(cls, values: object) -> Self:

@@ -4,15 +4,12 @@ The environments of Gymnasium are thin shells around it. An episode's course dep
 number) and the actions alone, so that any episode can be played again.
 """
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
 import numpy as np
-import structlog
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.detectors import Detectors
@@ -26,7 +23,6 @@ from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import StartState, load_episode, seed_episode, true_start
-from shared.game.errors import EmulatorFault
 from shared.game.games.game import Game
 from shared.game.observation.counters import EpisodeCounters
 from shared.game.observation.encoder import Encoder, Observation, VectorEncoder
@@ -35,11 +31,8 @@ from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.versions import FEATURES, FeatureObservation
 from shared.game.observation.with_guidance import GuidedObservation
 
-START: Final = ACTIONS.index("start")
 START_OF_BUTTONS: Final = ACTIONS.index("a")  # wait comes before the directions, the buttons after them
 MAX_SEED: Final = 0xFFFF
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +125,7 @@ class GameSession:
         self._observation = FeatureObservation(config.observation)
         self._guided = GuidedObservation(len(FEATURES[config.observation])) if config.guided else None
         self.seed, self._count = config.seed, 0
-        self.starts: Sequence[StartState] = tuple(
-            StartState(path.stem, path.read_bytes()) for path in config.start_states
-        )
+        self.starts: Sequence[StartState] = ()
         self.image = b""
         self.features: Observation = np.zeros(self.vector.shape, np.float32)
         self._reached: list[bool] = []
@@ -254,9 +245,7 @@ class GameSession:
         return self._seen()
 
     def step(self, action: int) -> StepResult:
-        """Make one step. Raises EmulatorFault, and keeps the emulator's state if `config.report` names a folder."""
-        if action == START and not self.config.allow_start:
-            action = 0
+        """Make one step. Raises EmulatorFault."""
         if self.takeover is not None:
             action = self.takeover.choose(self.state, self.image, action)
             self.episode.actors.append(self.takeover.actor)
@@ -268,10 +257,7 @@ class GameSession:
             drawn = guide.needs_picture(number) or drawn
             by_policy = self.takeover is None or self.takeover.actor != PLANNER
             bonus = guide.pay(action, self.episode.total, by_policy=by_policy)
-        try:
-            emulator.step(action, self._frame_skip, drawn or self.pixels is not None)
-        except EmulatorFault as fault:
-            raise EmulatorFault(str(fault), self._save_fault(emulator, action)) from fault
+        emulator.step(action, self._frame_skip, drawn or self.pixels is not None)
         self.image, fresh = image, _ = emulator.take()
         previous, self.state = self.state, self.decoder.decode(image, fresh)
         if guide is not None:
@@ -375,24 +361,3 @@ class GameSession:
             deaths=self.detectors.deaths,
             finished=finished,
         )
-
-    def _save_fault(self, emulator: Emulator, action: int) -> Path | None:
-        """Write what reproduces the fault: start state, seed, and all actions with the failing one.
-
-        Return None without a folder, or if it cannot be written: the fault itself must be raised in any case.
-        """
-        if self.config.report is None:
-            return None
-        folder = self.config.report / f"fault-{time.time_ns()}"
-        try:
-            folder.mkdir(parents=True)
-            (folder / "start.state").write_bytes(self.episode.start.state)
-            (folder / "actions.bin").write_bytes(bytes((*self.episode.actions, action)))
-            (folder / "facts.txt").write_text(
-                f"game {self.game.name}\nrom {self.game.digest}\nseed {self.episode.seed}\n"
-                f"frame_skip {self.config.frame_skip}\nframes {emulator.frames}\n"
-            )
-        except OSError as error:
-            log.warning("emulator fault not saved", folder=str(folder), error=str(error))
-            return None
-        return folder

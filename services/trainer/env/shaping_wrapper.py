@@ -11,15 +11,15 @@ from shared.rewardnet import view_of
 class ShapingWrapper:
     """Implements `vector.Rewarder` for N environments and one reward model per epoch."""
 
-    def __init__(self, envs: int, config: ShapingConfig, discount: float, weights: bytes, version: str) -> None:
+    def __init__(self, envs: int, config: ShapingConfig, discount: float, weights: bytes) -> None:
         """`weights` is a reward model's file; ContractError if it is damaged."""
         self.view = view_of(weights)
-        potential = ConservativePotential.from_bytes(weights, self.view, config.conservatism, version)
+        potential = ConservativePotential.from_bytes(weights, self.view, config.conservatism)
         self._shaper = Shaper(envs, config, discount, potential)
         self._sums = np.zeros(envs)
 
     def begin(self, observations: NDArray[np.float32]) -> None:
-        """Begin an episode in every environment, at `observations` (N, 128)."""
+        """Begin an episode in every environment, at `observations` (N, D)."""
         self._sums[:] = 0.0
         self._shaper.begin(observations)
 

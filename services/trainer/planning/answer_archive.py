@@ -1,19 +1,16 @@
-"""Keeps every question with its reply, and answers questions again from what was kept.
+"""Keeps every question with its reply, so that a prompt, a grammar or an executor can be compared on real answers.
 
-What an environment did is in its segments, which replay without any model. The archive serves the other replay: the
-same questions receive the same answers, so a prompt, a grammar or an executor can be compared on real answers.
+What an environment did is in its segments, which replay without any model. No answer waits for the store.
 """
 
 import asyncio
 import gzip
 import json
-from collections.abc import Iterable
-from concurrent.futures import Future
 from typing import Any, Final
 
 import structlog
 
-from services.trainer.planning.question import ModelAnswer, Question, answered
+from services.trainer.planning.question import ModelAnswer, Question
 from shared.contracts.base import sha256
 from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
@@ -21,34 +18,38 @@ from shared.store import keys
 from shared.store.port import Store
 
 FLUSH_ANSWERS: Final = 64  # fewer, and the store holds thousands of tiny objects
-MAX_UNSTORED: Final = 4_096  # while the store is away; older answers are dropped and counted
+MAX_UNSTORED: Final = 4_096  # of an epoch, while the store is away; older answers are dropped and logged
 
 log = structlog.get_logger(__name__)
 
 
 class AnswerArchive:
-    """Writes the answers of one process in packs of JSON lines."""
+    """Writes the answers of one process in packs of JSON lines. For one event loop."""
 
     def __init__(self, store: Store, run: RunId, process: str) -> None:
         """`process` is unique within the run: packs of two processes must not share keys."""
         self._store, self._run, self._process = store, run, process
         self._lines: dict[int, list[bytes]] = {}
         self._packs = 0
-        self._writing = asyncio.Lock()
-        self.dropped = 0
+        self._writing: asyncio.Task[None] | None = None  # one at a time: it counts the packs
 
-    async def keep(self, question: Question, answer: ModelAnswer) -> None:
-        """Keep an answer; write a pack when enough have come together."""
+    def keep(self, question: Question, answer: ModelAnswer) -> None:
+        """Keep an answer; write a pack in the background when enough have come together."""
         lines = self._lines.setdefault(question.epoch, [])
         lines.append(json.dumps(record(question, answer), separators=(",", ":")).encode() + b"\n")
-        if len(lines) >= FLUSH_ANSWERS:
-            await self.flush()
+        if len(lines) >= FLUSH_ANSWERS and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.create_task(self._flush())
 
-    async def flush(self) -> None:
-        """Write what is kept. An absent store keeps it in memory, up to MAX_UNSTORED answers."""
-        async with self._writing:
-            for epoch in sorted(self._lines):
-                await self._write(epoch)
+    async def close(self) -> None:
+        """Write the rest."""
+        if self._writing is not None:
+            await self._writing
+        await self._flush()
+
+    async def _flush(self) -> None:
+        """Write what is kept. While the store is away it stays in memory, up to MAX_UNSTORED answers of an epoch."""
+        for epoch in sorted(self._lines):
+            await self._write(epoch)
 
     async def _write(self, epoch: int) -> None:
         lines = self._lines.pop(epoch)
@@ -59,7 +60,8 @@ class AnswerArchive:
         except ZeldaError as error:
             log.warning("answers not stored yet", error=str(error), answers=len(lines))
             kept = lines + self._lines.get(epoch, [])
-            self.dropped += max(0, len(kept) - MAX_UNSTORED)
+            if len(kept) > MAX_UNSTORED:
+                log.warning("answers dropped", epoch=epoch, answers=len(kept) - MAX_UNSTORED)
             self._lines[epoch] = kept[-MAX_UNSTORED:]
 
 
@@ -75,18 +77,3 @@ def record(question: Question, answer: ModelAnswer) -> dict[str, Any]:
         "reply": answer.text,
         "seconds": round(answer.seconds, 3),
     }
-
-
-class KeptAnswers:
-    """An AnswerSource that repeats kept answers and calls no model."""
-
-    def __init__(self, packs: Iterable[bytes]) -> None:
-        """`packs` are the objects that AnswerArchive wrote."""
-        lines = [json.loads(line) for pack in packs for line in gzip.decompress(pack).splitlines()]
-        self._replies: dict[str, str] = {line["digest"]: line["reply"] for line in lines}
-
-    def submit(self, question: Question) -> "Future[ModelAnswer]":
-        """Answer immediately: with the kept reply, or as a model that is away."""
-        reply = self._replies.get(question.digest)
-        kept = ModelAnswer("unavailable", detail="no answer to this question was kept")
-        return answered(kept if reply is None else ModelAnswer("answered", reply))

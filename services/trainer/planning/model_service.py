@@ -3,6 +3,7 @@
 It runs in the planning process of a run (rl/planning_process.py), so breakers, budgets and limits exist once.
 """
 
+import asyncio
 import time
 from collections import Counter
 from dataclasses import replace
@@ -13,8 +14,9 @@ import structlog
 from services.trainer.planning.answer_archive import AnswerArchive
 from services.trainer.planning.plan_prompt import messages, response_schema
 from services.trainer.planning.planner_file import PlannerFile, PlannerRoute
+from services.trainer.planning.planner_spending import PlannerSpending
 from services.trainer.planning.question import ModelAnswer, Question
-from shared.contracts.driver import QUESTION_MODES, AnswerStatus, ModelCalls, QuestionMode
+from shared.contracts.driver import NEEDS, QUESTION_MODES, AnswerStatus, ModelCalls, QuestionMode
 from shared.contracts.ids import RunId
 from shared.contracts.scores import Usage
 from shared.llm.budget import BudgetExhausted, BudgetTracker
@@ -36,14 +38,22 @@ log = structlog.get_logger(__name__)
 class ModelService:
     """The models of one run. For one event loop."""
 
-    def __init__(self, file: PlannerFile, run: RunId, archive: AnswerArchive | None = None) -> None:
-        self._file, self._run, self._archive = file, run, archive
+    def __init__(
+        self,
+        file: PlannerFile,
+        run: RunId,
+        archive: AnswerArchive | None = None,
+        spending: PlannerSpending | None = None,
+    ) -> None:
+        """`archive` keeps the answers if the file says so; `spending` the cost of calls, for a file with limits."""
+        self._file, self._run = file, run
+        self._archive = archive if file.keep_answers else None
+        self._spending = spending if file.budget.limited else None
         self.routes = {mode: RouteClient(mode, spec, ROUTES) for mode, spec in file.routes.items()}
         self._epoch = -1
         self._budgets: dict[QuestionMode, BudgetTracker] = {}
         self._counts: Counter[tuple[QuestionMode, AnswerStatus]] = Counter()
         self._seconds: dict[QuestionMode, float] = {}
-        self._begin(0)
 
     async def answer(self, question: Question) -> ModelAnswer:
         """Answer a question. Never raises for a model's fault: the answer says what it was."""
@@ -57,18 +67,18 @@ class ModelService:
         else:
             answer = await self._ask(client, question)
         self._count(question.mode, answer)
-        if answer.status == "answered" and self._archive is not None and self._file.keep_answers:
-            await self._archive.keep(question, answer)
+        if answer.status == "answered" and self._archive is not None:
+            self._archive.keep(question, answer)
         return answer
 
-    def figures(self) -> dict[QuestionMode, ModelCalls]:
+    def figures(self, epoch: int) -> dict[QuestionMode, ModelCalls]:
         """The epoch's questions by mode and outcome, their mean time, and the state of each breaker."""
+        self._begin(epoch)
         return {mode: self._calls(mode, client) for mode, client in self.routes.items()}
 
     async def close(self) -> None:
-        """Store the rest of the answers and close all connections."""
-        if self._archive is not None:
-            await self._archive.flush()
+        """Store the rest of the answers and the spending, and close all connections."""
+        await asyncio.gather(*(kept.close() for kept in (self._archive, self._spending) if kept is not None))
         for client in self.routes.values():
             await client.close()
 
@@ -79,8 +89,10 @@ class ModelService:
         self._epoch = epoch
         planner = BudgetTracker(self._file.budget.planner, owner="planner")
         guidance = BudgetTracker(self._file.budget.guidance, owner="guidance")
-        self._budgets = {mode: planner if mode in ("dialog", "puzzle") else guidance for mode in QUESTION_MODES}
+        self._budgets = {mode: planner if mode in NEEDS else guidance for mode in QUESTION_MODES}
         self._counts, self._seconds = Counter(), {}
+        if self._spending is not None:
+            self._spending.begin(epoch, self._budgets)
 
     async def _ask(self, client: RouteClient, question: Question) -> ModelAnswer:
         spec = self._file.routes[question.mode]

@@ -39,9 +39,10 @@ class PlannerBudgets(StrictModel):
     planner: Budget = Budget()
     guidance: Budget = Budget()
 
-    def of(self, mode: QuestionMode) -> Budget:
-        """The budget that pays for questions of this mode."""
-        return self.planner if mode in ("dialog", "puzzle") else self.guidance
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit."""
+        return (self.planner, self.guidance) != (Budget(), Budget())
 
 
 class PlannerFile(StrictModel):
@@ -49,7 +50,9 @@ class PlannerFile(StrictModel):
 
     routes: dict[QuestionMode, PlannerRoute] = Field(min_length=1)
     budget: PlannerBudgets = PlannerBudgets()
-    keep_answers: bool = Field(True, description="store questions and replies, so that a run's answers can be replayed")
+    keep_answers: bool = Field(
+        True, description="store questions and replies as JSON lines, to compare prompts on them"
+    )
 
     @model_validator(mode="after")
     def _timeouts(self) -> Self:

@@ -162,7 +162,7 @@ class EpochRestarts:
         """How the order's reward model values entries; None if it reads something other than event counters."""
         if model is None or order.reward_model is None or view_of(model) != counters.VERSION:
             return None
-        return score_by(model, order.reward_model.weights_digest, order.config.shaping.conservatism)
+        return score_by(model, order.config.shaping.conservatism)
 
 
 def _shows_ways_back(order: EpochStart) -> bool:

@@ -125,9 +125,9 @@ def start_name(entry: int) -> str:
     return f"archive-{entry}"
 
 
-def score_by(model: bytes, version: str, conservatism: float) -> Score:
+def score_by(model: bytes, conservatism: float) -> Score:
     """How a reward model of event counters values an entry: its potential."""
-    potential = ConservativePotential.from_bytes(model, counters.VERSION, conservatism, version)
+    potential = ConservativePotential.from_bytes(model, counters.VERSION, conservatism)
 
     def score(entry: ArchiveEntry) -> float:
         packed = np.frombuffer(entry.counters, "<u2").reshape(1, counters.SIZE)

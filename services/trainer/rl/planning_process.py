@@ -15,6 +15,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from services.trainer.planning.answer_archive import AnswerArchive
 from services.trainer.planning.model_service import ModelService
 from services.trainer.planning.planner_file import PlannerFile
+from services.trainer.planning.planner_spending import PlannerSpending
 from services.trainer.planning.question import ModelAnswer, Question
 from shared.config.settings import StoreSettings
 from shared.contracts.driver import ModelCalls, QuestionMode
@@ -33,16 +34,18 @@ class PlanningActor:
     """ModelService as an actor. Its methods run on one event loop."""
 
     def __init__(self, file: PlannerFile, run: RunId, store: StoreSettings | None) -> None:
-        archive = None if store is None else AnswerArchive(open_store(store), run, uuid.uuid4().hex[:12])
-        self._service = ModelService(file, run, archive)
+        opened = None if store is None else open_store(store)
+        archive = None if opened is None else AnswerArchive(opened, run, uuid.uuid4().hex[:12])
+        spending = None if opened is None else PlannerSpending(opened, run)
+        self._service = ModelService(file, run, archive, spending)
 
     async def answer(self, question: Question) -> ModelAnswer:
         """See ModelService.answer."""
         return await self._service.answer(question)
 
-    async def figures(self) -> dict[QuestionMode, ModelCalls]:
+    async def figures(self, epoch: int) -> Calls:
         """See ModelService.figures."""
-        return self._service.figures()
+        return self._service.figures(epoch)
 
     async def close(self) -> None:
         """See ModelService.close."""
@@ -59,30 +62,36 @@ class PlanningProcess:
         self._actor = actor.options(
             name=NAME, num_cpus=0, max_restarts=-1, max_concurrency=MAX_QUESTIONS, scheduling_strategy=here
         ).remote(file, run, store)
+        self._epoch = 0
         self._requested: Any = None
         self._newest: Calls = {}
         try:
-            ray.get(self._actor.figures.remote(), timeout=START_S)
+            ray.get(self._actor.__ray_ready__.remote(), timeout=START_S)
         except (ray.exceptions.RayError, TimeoutError) as error:
             raise Fatal(f"the planning process did not start: {error}"[:500]) from error
+
+    def begin(self, epoch: int) -> None:
+        """Let the process begin this epoch, and report on it from now on."""
+        self._epoch, self._newest = epoch, {}
+        self._requested = self._actor.figures.remote(epoch)
 
     def figures(self) -> Calls:
         """The present epoch's calls. Empty if the process does not answer: it may be starting again."""
         try:
-            return cast(Calls, ray.get(self._actor.figures.remote(), timeout=FIGURES_S))
+            return cast(Calls, ray.get(self._actor.figures.remote(self._epoch), timeout=FIGURES_S))
         except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
             return {}
 
     def newest_figures(self) -> Calls:
         """The calls as the process last reported them, and ask for the next report: training waits for none."""
         if self._requested is None:
-            self._requested = self._actor.figures.remote()
+            self._requested = self._actor.figures.remote(self._epoch)
         elif ray.wait([self._requested], timeout=0)[0]:
             try:
                 self._newest = ray.get(self._requested)
             except ray.exceptions.RayActorError:
                 self._newest = {}
-            self._requested = self._actor.figures.remote()
+            self._requested = self._actor.figures.remote(self._epoch)
         return self._newest
 
     def close(self) -> None:

@@ -49,7 +49,7 @@ from shared.game.games.game import Game
 
 EPOCH_STRIDE = 7_919  # a prime: equal episode numbers of two epochs must not get equal seeds
 MAX_SEED = 2**31
-TRUE_START_NAME = "start"  # of shared.game.start.true_start
+TRUE_START_NAME = "start"  # of shared.game.emulator.start.true_start
 
 
 class EpisodeRewarder(Rewarder, Protocol):
@@ -308,9 +308,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
         plan, run = self._plan, self.config.run
         self._shaping = None
         if plan.reward_model is not None and run.shaping.mode != "none":
-            version = plan.reward_model_digest or "unnamed"
             discount = self.config.ppo.discount
-            self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model, version)
+            self._shaping = ShapingWrapper(self.num_envs, run.shaping, discount, plan.reward_model)
         return self._shaping
 
     def _summary(self, env: int, report: dict[str, Any]) -> EpisodeSummary:

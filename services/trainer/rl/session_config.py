@@ -2,18 +2,27 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
+
+from pydantic import ValidationError
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.settings import DriverGroup, LearnerDevice
+from shared.config.problems import first_problem
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.run import RunConfig
+from shared.errors import Permanent
 
 SESSION_CONFIG = "session_config"
 """Field of RLlib's `env_config` that holds the TrainingSessionConfig. RLlib adds `num_envs` beside it."""
-LOCAL_CORES = 2  # threads that step the games when the driver samples: the emulator releases the interpreter's lock
+GAME_THREADS: Final = 2
+"""Threads that step the games when the driver samples: the emulator releases the interpreter's lock."""
+
+
+class UnplayableRun(Permanent):
+    """No driver can play this run with the given configuration and files."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +50,11 @@ class TrainingSessionConfig:
 
     @classmethod
     def of(cls, run_id: RunId, run: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Self:
-        """Join what the run orders with what the driver's settings say."""
+        """Join what the run orders with what the driver's settings say. Raises UnplayableRun if they do not fit."""
         return cls(
             run_id=run_id,
             run=run,
-            ppo=run.ppo.model_copy(update=driver.ppo_values).scaled_to(run.batch_size),
+            ppo=_replaced(run.ppo, driver.ppo_values).scaled_to(run.batch_size),
             store=store,
             rom=driver.rom,
             start_state=driver.start_state,
@@ -66,4 +75,17 @@ class TrainingSessionConfig:
     def threads(self) -> int:
         """Threads that step the games of one process."""
         # Bramble's steps are so short that handing them to threads costs what it gains (bench/env.py).
-        return LOCAL_CORES if self.run.env_runners == 0 and self.run.game != "bramble" else 1
+        return GAME_THREADS if self.run.env_runners == 0 and self.run.game != "bramble" else 1
+
+
+def _replaced(ppo: PpoConfig, values: dict[str, float]) -> PpoConfig:
+    """The block with these values in place of its own; UnplayableRun if it is not valid with them."""
+    try:
+        return PpoConfig.model_validate({**ppo.model_dump(), **values})
+    except ValidationError as error:
+        names = ", ".join(f"ZELDA_DRIVER__{name.upper()}" for name in values)
+        problem = first_problem(error, PpoConfig).removeprefix("document: ")
+        raise UnplayableRun(
+            f"the run's ppo block does not fit {names}, which replaces its values ({problem}): unset the variable, or "
+            "start a run with other values"
+        ) from error

@@ -62,11 +62,14 @@ class LegSearch:
         self._more, self._budget = budget, MAX_STEPS if known is None else budget
         self.steps = 0
 
-    def run(self, start: LegStart, goal: PathGoal) -> PathPart | None:
-        """The best way found from the start to the goal; None if there was none."""
+    def run(self, start: LegStart, goal: PathGoal, ends: Callable[[], bool] = lambda: False) -> PathPart | None:
+        """The best way found from the start to the goal; None if there was none.
+
+        A search that `ends` after a round has not found what a whole one finds: its result must not be used.
+        """
         self._runner.forget()
         news: dict[ArchiveCell, PathQuality] = {}
-        while self.steps < self._budget:
+        while self.steps < self._budget and not ends():
             parents = self._parents()
             tasks = [self._task(parent, start, goal) for parent in parents]
             before = len(self._archive.entries)

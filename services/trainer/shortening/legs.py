@@ -6,7 +6,7 @@ state, the explored actions up to the next achievement are kept instead: they ar
 the money for a payment come before it, even if the exploration paid with what enemies had dropped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import structlog
 
@@ -42,17 +42,22 @@ class PathLegs:
         """End the emulator."""
         self._player.close()
 
-    def shorten(self, runner: LegRunner, known: PathPart | None = None) -> Iterator[PathPart]:
+    def shorten(
+        self, runner: LegRunner, known: PathPart | None = None, ends: Callable[[], bool] = lambda: False
+    ) -> Iterator[PathPart]:
         """The path up to each goal, searched when it is asked for. `known` is where an earlier call had come to.
 
-        A path that gets no longer had reached that goal before.
+        A path that gets no longer had reached that goal before. Once `ends`, nothing more comes: the leg whose search
+        it cut short is searched again from its beginning by a later call.
         """
         path = known or PathPart(0, b"")
         here = self._player.end(self._start, path) if path.actions else self._start
         reached = self._reached(path)
         for number, leg in enumerate(self._legs):
             if number >= reached and not here.at(leg.goal):
-                way = self._way(runner, number, here)
+                way = self._way(runner, number, here, ends)
+                if ends():
+                    return
                 if way is None:
                     log.warning("no way leads on from the shortened path", leg=number, legs=len(self._legs))
                     reached = end_of_order(self._legs, number)
@@ -79,8 +84,11 @@ class PathLegs:
         end = max((leg.end for leg in self._legs[:count]), default=0)
         return PathPart(self._explored.seed, self._explored.actions[:end])
 
-    def _way(self, runner: LegRunner, number: int, here: LegStart) -> PathPart | None:
-        """The explored leg without needless actions, if it leads to the goal from here, or a shorter way."""
+    def _way(self, runner: LegRunner, number: int, here: LegStart, ends: Callable[[], bool]) -> PathPart | None:
+        """The explored leg without needless actions, if it leads to the goal from here, or a shorter way.
+
+        What it returns once `ends` must not be used.
+        """
         goal, explored = self._legs[number].goal, self._legs[number].part
         known = shortened(self._player, here, explored, goal)
         quality = None if known is None else known.quality
@@ -89,7 +97,9 @@ class PathLegs:
             return self._player.reach(here, way, goal) is not None
 
         budget = int(self._budget * len(explored.actions))
-        found = LegSearch(self._plan, runner, number, leads, budget, quality).run(here, goal)
+        found = LegSearch(self._plan, runner, number, leads, budget, quality).run(here, goal, ends)
+        if ends():
+            return None
         best = known if found is None else shortened(self._player, here, found, goal)
         return None if best is None else PathPart(explored.seed if found is None else found.seed, best.actions)
 

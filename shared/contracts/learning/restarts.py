@@ -99,3 +99,8 @@ class ImitationConfig(Contract):
     def of_archive(self) -> bool:
         """Whether trajectories of the state archive are imitated."""
         return self.mode != "none" and self.source != "judged"
+
+    @property
+    def compares_one(self) -> bool:
+        """Whether one trajectory alone is weighed by its lead over the mean, which gives it no weight."""
+        return self.mode == "sil" and self.source == "archive" and self.trajectories == 1

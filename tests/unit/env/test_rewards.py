@@ -3,7 +3,6 @@
 import statistics
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -206,8 +205,8 @@ def test_only_the_comparison_profile_pays_for_movement() -> None:
         assert found == (documented if name == "seeds" else {}), name
 
 
-def _seeds_terms(actions: list[int], **config: Any) -> dict[str, float]:
-    with playing(EnvConfig(world="garden", rewards="seeds", **config)) as session:
+def _seeds_terms(actions: list[int]) -> dict[str, float]:
+    with playing(EnvConfig(world="garden", rewards="seeds")) as session:
         play(session, len(actions), lambda step: actions[step])
         return dict(session.term_sums)
 
@@ -218,10 +217,9 @@ def test_each_step_that_moves_the_hero_pays() -> None:
     assert 0.1 * 30 <= walked <= 0.1 * 60
 
 
-def test_a_press_of_start_costs_once_and_not_where_the_button_is_off() -> None:
+def test_a_press_of_start_costs_once() -> None:
     presses = ([START] * 5 + [WAIT] * 15) * 3
     assert _seeds_terms(presses)["start_press"] == pytest.approx(-0.5 * 3)
-    assert _seeds_terms(presses, allow_start=False)["start_press"] == 0
 
 
 def test_a_stuck_position_costs_each_step_and_a_loop_does_not() -> None:

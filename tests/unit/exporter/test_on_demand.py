@@ -127,7 +127,7 @@ async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store:
     shaped = replace(segment, manifest=segment.manifest.model_copy(update={"reward_model": digest}))
     assert segment.counters is not None
     inputs = counters.features(segment.counters)
-    used = ConservativePotential.from_bytes(raw, "counters/v1", order.config.shaping.conservatism, "v")(inputs)
+    used = ConservativePotential.from_bytes(raw, "counters/v1", order.config.shaping.conservatism)(inputs)
     found = await Potentials(store).of(shaped)
     assert found is not None
     assert np.array_equal(found, used)

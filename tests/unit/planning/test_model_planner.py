@@ -17,6 +17,7 @@ from shared.contracts.run import PlannerConfig
 from tests.rules import RulesServer
 from tests.unit.executor.played import Played, played
 from tests.unit.planning.answers_by_hand import ByHand
+from tests.unit.planning.switch_endings import successes
 from tests.unit.planning.threaded_models import planner_file, threaded_models
 
 BOWER = (0, 0x02, (4, 6))
@@ -65,7 +66,7 @@ def test_model_solves_the_puzzle(rules_server: RulesServer) -> None:
         assert one.game.session.state.progress.room(0, 0x02) & 0x80, "the button is pressed"
         assert PLANNER in actors
         one.play(10)
-        assert one.takeover.switch.successes == 1
+        assert successes(one.takeover.switch) == 1
         assert {(question.mode, question.epoch) for question in models.asked} == {("puzzle", 3)}
 
 
@@ -125,7 +126,7 @@ def test_every_other_answer_returns_control(answer: ModelAnswer) -> None:
         actors = one.play(12)
         assert one.takeover.switch.ending == "given_up"
         assert actors[-1] == POLICY
-        assert one.takeover.switch.successes == 0
+        assert successes(one.takeover.switch) == 0
 
 
 def test_plan_for_a_room_that_was_left_is_not_carried_out() -> None:

@@ -1,4 +1,4 @@
-"""Questions over real HTTP to the planner double: fast, slow, absent, invalid, full, over budget; and kept answers."""
+"""Questions over real HTTP to the planner double: fast, slow, absent, invalid, full and over budget."""
 
 import json
 import time
@@ -7,26 +7,13 @@ from concurrent.futures import Future
 
 import pytest
 
-from services.trainer.planning.answer_archive import FLUSH_ANSWERS, AnswerArchive, KeptAnswers
 from services.trainer.planning.model_reply import read_plan, read_suggestion
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question, answered, finished
-from services.trainer.planning.room_facts import facts_json
 from shared.contracts.driver import ModelCalls, QuestionMode
-from shared.contracts.ids import RunId
-from shared.store.memory import MemoryStore
 from tests.rules import RulesServer
 from tests.servers import free_ports
-from tests.unit.executor.played import played
 from tests.unit.planning.threaded_models import planner_file, threaded_models
-
-
-@pytest.fixture(scope="module")
-def facts() -> str:
-    """The garden's bower, with an open puzzle."""
-    with played("garden") as game:
-        game.put(0, 0x02, (4, 6))
-        return facts_json(game.view, puzzle=True)
 
 
 @pytest.fixture
@@ -54,7 +41,7 @@ def test_double_plans_for_puzzle_and_dialog_and_suggests(rules_server: RulesServ
         assert isinstance(dialog, Plan)
         assert [str(macro) for macro in dialog.macros] == ["INTERACT yes"]
         assert read_suggestion(models.ask(mode_of(question, "text")).text).confidence == 0.8
-        figures = models.service.figures()
+        figures = models.service.figures(0)
     assert figures["puzzle"].outcomes == figures["dialog"].outcomes == {"answered": 1}
     assert figures["puzzle"].answer_seconds_mean is not None
     assert 0 < figures["puzzle"].answer_seconds_mean < 5
@@ -69,7 +56,7 @@ def test_absent_server_is_reported_and_its_breaker_opens(question: Question) -> 
         assert "breaker open after 2 failures" in third.detail
         assert first.pause_s == 1.0
         assert third.pause_s > 25
-        calls = models.service.figures()["puzzle"]
+        calls = models.service.figures(0)["puzzle"]
         assert (calls.breaker, calls.outcomes, calls.answer_seconds_mean) == ("open", {"unavailable": 3}, None)
 
 
@@ -108,7 +95,16 @@ def test_planner_and_guidance_have_separate_budgets_per_epoch(rules_server: Rule
         assert models.ask(mode_of(question, "text")).status == "answered"
         later = Question("puzzle", question.facts, 1, "episode/0", 7)
         assert models.ask(later).status == "answered"
-        assert models.service.figures()["puzzle"].outcomes == {"answered": 1}, "figures are of the new epoch"
+        assert models.service.figures(1)["puzzle"].outcomes == {"answered": 1}, "figures are of the new epoch"
+
+
+def test_an_epoch_without_questions_has_no_calls(rules_server: RulesServer, question: Question) -> None:
+    with threaded_models(planner_file(rules_server.url)) as models:
+        assert models.ask(question).status == "answered"
+        assert models.service.figures(0)["puzzle"].outcomes == {"answered": 1}
+        assert models.service.figures(1)["puzzle"] == ModelCalls(outcomes={})
+        assert models.ask(question).status == "answered"
+        assert models.service.figures(1)["puzzle"].outcomes == {"answered": 1}, "a late question counts now"
 
 
 def test_missing_route_and_refused_request_are_refused(rules_server: RulesServer, question: Question) -> None:
@@ -119,23 +115,6 @@ def test_missing_route_and_refused_request_are_refused(rules_server: RulesServer
         wrong = models.ask(question)
         assert (wrong.status, wrong.pause_s) == ("refused", 60)
         assert "unknown model 'absent'" in wrong.detail
-
-
-async def test_kept_answers_answer_the_same_questions_again(rules_server: RulesServer, question: Question) -> None:
-    store = MemoryStore()
-    with threaded_models(planner_file(rules_server.url), AnswerArchive(store, RunId("play"), "p")) as models:
-        first = models.ask(question)
-        for seed in range(FLUSH_ANSWERS):
-            models.ask(Question("puzzle", question.facts, 1, "e/0", seed))
-    listed = await store.list("episodes/answers/play/")
-    assert {entry.key.split("/")[3] for entry in listed} == {"epoch_0", "epoch_1"}
-    kept = KeptAnswers([await store.get(entry.key) for entry in listed])
-    again = finished(kept.submit(question))
-    assert again is not None
-    assert again.text == first.text
-    other = finished(kept.submit(Question("puzzle", question.facts + " ", 0, "episode/0", 7)))
-    assert other is not None
-    assert other.status == "unavailable"
 
 
 def test_questions_within_a_pause_reach_no_model(question: Question) -> None:

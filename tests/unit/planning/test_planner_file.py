@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 import yaml
 
-from services.trainer.driver.session_factory import UnplayableRun, planner_file_of
+from services.trainer.driver.session_factory import planner_file_of
 from services.trainer.planning.planner_file import load_planner_file
+from services.trainer.rl.session_config import UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.yaml_document import ConfigError
 from shared.contracts.run import PlannerConfig, RunConfig

@@ -21,6 +21,7 @@ from shared.game.ram import offsets
 from shared.game.recording.replay import verify
 from shared.game.recording.segment import read_segment
 from tests.unit.executor.played import Played, played
+from tests.unit.planning.switch_endings import successes
 from tests.unit.recording.recording_settings import every_segment
 
 LIMITS = SwitchLimits(cool_down=20)
@@ -85,7 +86,7 @@ def test_dialog_is_read_by_the_planner_and_the_policy_acts_again() -> None:
         assert game.session.state.inventory.sword == 1, "the whole dialog was read"
         assert PLANNER in actors
         assert actors[-1] == POLICY
-        assert (takeover.switch.takeovers, takeover.switch.successes) == (1, 1)
+        assert (takeover.switch.takeovers, successes(takeover.switch)) == (1, 1)
         assert takeover.facts()["planner_steps_share"] == pytest.approx(actors.count(PLANNER) / takeover.steps)
 
 
@@ -96,7 +97,7 @@ def test_puzzle_is_solved_by_the_rules(world: str, room: tuple[int, int], tile: 
         actors = steps(game, 250)
         assert game.session.state.progress.room(*room) & 0x80, "the room is solved"
         assert PLANNER in actors
-        assert takeover.switch.successes == 1
+        assert successes(takeover.switch) == 1
         assert steps(game, 40) == [POLICY] * 40, "a solved room is no puzzle any more"
 
 
@@ -115,7 +116,7 @@ def test_wrong_plan_returns_control_to_the_policy(answer: Plan | NoPlan) -> None
         before = takeover.switch.takeovers
         actors = steps(game, 80)
         assert takeover.switch.takeovers > before
-        assert takeover.switch.successes == 0
+        assert successes(takeover.switch) == 0
         assert takeover.switch.ending == "given_up"
         assert POLICY in actors[-LIMITS.cool_down :]
 

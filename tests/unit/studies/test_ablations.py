@@ -84,7 +84,7 @@ def test_the_table_shows_each_trial_beside_the_mean(tmp_path: Path) -> None:
     assert ablations_block(tmp_path) == NOT_MEASURED
     for name, base, finished in (("no-window", 2.0, (0, 10)), ("method", 8.0, (80, 90))):
         seeds = {311 + place: evaluated(count, base + place) for place, count in enumerate(finished)}
-        head = {"title": VARIANTS[name].title, "command": "the command", "commit": "abc"}
+        head: dict[str, Any] = {"title": VARIANTS[name].title, "command": "the command", "commit": "abc"}
         head |= {"date": "2026-11-28", "cores": 2, "steps": 10}
         VariantResults.model_validate({**head, "seeds": seeds}).save(results_file(tmp_path, name))
     lines = ablations_block(tmp_path).splitlines()

@@ -20,7 +20,7 @@ from services.trainer.domain.backward import (
     true_starts,
 )
 from services.trainer.domain.epoch_metrics import GOAL, LEG, EpisodeSummary, epoch_metrics
-from services.trainer.driver.session_factory import UnplayableRun, check_playable
+from services.trainer.driver.session_factory import check_playable
 from services.trainer.restarts.backward import BackwardCurriculum, imitation_weight, outcomes_by_point
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
@@ -28,7 +28,7 @@ from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryOutline, TrajectoryPlayer, start_name
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG
+from services.trainer.rl.session_config import SESSION_CONFIG, UnplayableRun
 from services.trainer.state_archive.archive import ArchiveEntry, PathPart, PathQuality, StateArchive, first_steps
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.cell_watch import GoalWatch

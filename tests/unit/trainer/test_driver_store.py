@@ -1,6 +1,7 @@
 """The driver's access to the store: a run continues after lost, damaged or half-written objects."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -10,7 +11,7 @@ from services.trainer.driver.driver_store import DriverStore
 from shared.contracts.base import sha256
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from tests.unit.trainer.run_fixtures import RUN, account, segment
+from tests.unit.trainer.run_fixtures import RUN, account, beat, segment
 
 
 def driver_store(store: MemoryStore, driver: str = "d1") -> DriverStore:
@@ -28,6 +29,14 @@ class PointsNoMore(BlockingStore):
         if key == latest_checkpoint_key(RUN, 0):
             raise Killed
         return super().put(key, data)
+
+
+def test_a_heartbeat_of_an_earlier_version_is_read() -> None:
+    store = MemoryStore()
+    now = beat("d0", steps=7)
+    earlier = {**json.loads(now.to_bytes()), "epoch_steps": 2_048, "segments": 3}
+    asyncio.run(store.put(keys.driver_heartbeat(RUN), json.dumps(earlier).encode()))
+    assert driver_store(store).read_heartbeat() == now
 
 
 def test_a_driver_killed_within_a_second_save_leaves_the_first_valid() -> None:

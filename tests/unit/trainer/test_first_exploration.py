@@ -19,6 +19,7 @@ from services.trainer.restarts.run_archive import RunArchive
 from services.trainer.restarts.trajectories import ArchiveTrajectories
 from services.trainer.restarts.trajectory_player import TrajectoryPlayer
 from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.shortening.leg_search import LegSearch
 from shared.contracts.epoch import EpochStart
 from shared.contracts.learning.restarts import RestartsConfig
 from shared.contracts.run import RunConfig
@@ -104,6 +105,30 @@ def test_a_stopped_exploration_goes_on_elsewhere_and_finds_the_same(completed: E
     assert HOUR_S < explored.seconds < 2 * HOUR_S, "the time of all drivers counts"
 
 
+@pytest.mark.slow
+def test_a_stopped_search_of_a_leg_is_repeated_and_finds_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.trainer.driver.first_exploration.SHORTENING", 1.5)
+    rounds: list[LegSearch] = []
+    parents, stopped = LegSearch._parents, Driven(tmp_path / "stopped")
+
+    def count(search: LegSearch) -> list[Any]:
+        rounds.append(search)
+        if rounds.count(search) == 3:
+            stopped.heartbeat.request_exit("signal")
+        return parents(search)
+
+    with monkeypatch.context() as counting:
+        counting.setattr(LegSearch, "_parents", count)
+        assert stopped.exploration.complete(ordered()) is None
+        assert rounds.count(rounds[-1]) == 3, "the third round of a search is the last"
+        undisturbed = Driven(tmp_path / "undisturbed").exploration.complete(ordered())
+    assert max(rounds.count(search) for search in rounds) > 3, "undisturbed it takes more"
+    assert undisturbed is not None
+    assert Driven(tmp_path / "stopped").exploration.complete(ordered()) == undisturbed
+
+
 def add_an_hour(driven: Driven) -> None:
     """Let the exploration have taken an hour longer so far."""
     stored = driven.driver_store.read_exploration()
@@ -160,6 +185,21 @@ def test_a_kept_path_is_not_searched_again(
     assert (explored.steps, explored.cells, explored.seconds) == (kept.steps, kept.cells, kept.seconds)
     assert explored.steps >= STEPS, "the steps of the exploration count, though another run made them"
     assert paths.kept == [kept]
+
+
+def test_a_stop_is_seen_before_the_ways_back_are_searched(
+    kept: ExploredPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(*_: object) -> None:
+        raise AssertionError("the archive was begun")
+
+    paths = PathsInMemory()
+    paths.keep(kept)
+    driven = Driven(tmp_path, paths)
+    monkeypatch.setattr(EpochRestarts, "begin", begin)
+    driven.heartbeat.request_exit("stop")
+    assert driven.exploration.complete(ordered()) is None
+    assert driven.driver_store.read_explored() is None
 
 
 def test_a_kept_path_that_achieves_less_is_refused(kept: ExploredPath, tmp_path: Path) -> None:

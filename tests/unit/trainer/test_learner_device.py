@@ -10,14 +10,14 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from torch import nn
 
 from bench.harness.learning.learner_cost import learner_of, play
-from services.trainer.driver.session_factory import UnplayableRun, check_playable
+from services.trainer.driver.session_factory import check_playable
 from services.trainer.env.env import observation_space
 from services.trainer.imitation.demonstrations import Demonstrations
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.rl.batch import select
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.learners import learner_device
-from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.contracts.ids import RunId
 from shared.contracts.learning.ppo import PpoConfig

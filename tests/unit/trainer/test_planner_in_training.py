@@ -1,6 +1,7 @@
 """A run with a planner from its configuration to the learner: masks, figures, and an evaluation without assistance."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from services.trainer.rl.planning_process import NAME, PlanningProcess
 from services.trainer.rl.rllib_env import RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
 from shared.config.settings import StoreSettings
-from shared.contracts.driver import ENDINGS, NEEDS
+from shared.contracts.driver import ENDINGS, NEEDS, ModelCalls, QuestionMode
 from shared.contracts.ids import RunId
 from shared.contracts.run import PlannerConfig, RunConfig
 from tests.rules import RulesServer
@@ -50,6 +51,11 @@ def played(mode: str, steps: int) -> tuple[np.ndarray, list[dict[str, float]]]:
     facts = [dict(summary.facts) for summary in games.collect(final=True).summaries]
     games.close()
     return np.array(acted), facts
+
+
+def asked(calls: Mapping[QuestionMode, ModelCalls]) -> int:
+    """Questions of all modes and outcomes."""
+    return sum(sum(one.outcomes.values()) for one in calls.values())
 
 
 def test_planner_of_the_configuration_acts_and_is_reported() -> None:
@@ -116,16 +122,21 @@ def test_models_plan_in_training_through_the_planning_process(tmp_path: Path) ->
         iterate_until(session, lambda: "puzzle" in answered_modes(session))
         iterate_until(session, lambda: any(summary.facts["planner_steps_share"] for summary in session.summaries))
         iterate_until(session, lambda: "puzzle" in getattr(session.assistance(final=False), "calls", {}))
+        iterate_until(session, lambda: asked(session.model_calls) > 2)
         session.collect(final=True)
         assert server.count("rules_requests_total") >= session.model_calls["puzzle"].outcomes["answered"] >= 1
-        helped = session.assistance(final=True)
+        helped, played = session.assistance(final=True), list(session.summaries)
+        session.begin(lambda numbers: EpochPlan(1), 1)
+        newest = session.assistance(final=False)
+        assert newest is None or asked(newest.calls) <= 2, "the last epoch's are not reported; each game asked one late"
+        assert asked(session.model_calls) <= 2
         session.close()
-    assert max(summary.facts["takeovers_puzzle_cleared"] for summary in session.summaries) > 0
+    assert max(summary.facts["takeovers_puzzle_cleared"] for summary in played) > 0
     assert helped is not None
     assert helped.takeovers["puzzle"]["cleared"] >= 1
     assert helped.calls["puzzle"].outcomes["answered"] >= 1
-    assert sum(helped.takeovers["puzzle"].values()) == sum(found.facts["takeovers"] for found in session.summaries)
-    assert max(summary.facts["planner_steps_share"] for summary in session.summaries) > 0
+    assert sum(helped.takeovers["puzzle"].values()) == sum(found.facts["takeovers"] for found in played)
+    assert max(summary.facts["planner_steps_share"] for summary in played) > 0
     assert list(tmp_path.glob("episodes/answers/play/epoch_0/*.jsonl.gz")), "the answers are kept when the process ends"
 
 

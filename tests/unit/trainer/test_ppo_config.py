@@ -10,7 +10,7 @@ from torch import Tensor
 
 from services.trainer.rl.batch import ADVANTAGES
 from services.trainer.rl.learner import CuriosityPPOLearner
-from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
@@ -124,6 +124,13 @@ def test_a_stored_block_without_later_fields_keeps_the_old_values() -> None:
     del stored["config"]["ppo"]["curiosity_view"], stored["config"]["ppo"]["advantage_floor"]
     read = EpochStart.from_bytes(json.dumps(stored).encode()).config
     assert read.ppo == RunConfig().ppo.model_copy(update={"curiosity_view": "obs/v1", "advantage_floor": 1e-4})
+
+
+def test_settings_that_make_a_schedule_rise_are_refused() -> None:
+    run = RunConfig(ppo=PpoConfig(entropy=0.05, entropy_end=0.03))
+    assert TrainingSessionConfig.of(RunId("demo"), run, DriverGroup(entropy=0.04), None).ppo.entropy == 0.04
+    with pytest.raises(UnplayableRun, match=r"not fit ZELDA_DRIVER__ENTROPY, .*entropy_end 0\.03 is above"):
+        TrainingSessionConfig.of(RunId("demo"), run, DriverGroup(entropy=0.02), None)
 
 
 def test_the_drivers_settings_replace_three_values_of_every_run() -> None:

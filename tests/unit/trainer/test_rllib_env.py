@@ -9,10 +9,10 @@ import pytest
 
 from bramble.registration import bramble_game
 from services.trainer.domain.epoch_metrics import EpisodeSummary
-from services.trainer.driver.session_factory import UnplayableRun, check_playable
+from services.trainer.driver.session_factory import check_playable
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId

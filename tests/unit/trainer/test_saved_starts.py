@@ -7,10 +7,9 @@ import pytest
 
 from bramble.registration import bramble_game
 from services.trainer.driver.saved_starts import saved_starts
-from services.trainer.driver.session_factory import UnplayableRun
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import RLlibVectorEnv
-from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig
+from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig, UnplayableRun
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart, SavedState
 from shared.contracts.ids import Digest, StateName

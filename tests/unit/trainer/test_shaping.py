@@ -16,16 +16,14 @@ YES = np.ones(1, np.bool_)
 
 
 class Table:
-    """A potential that reads Phi from the first feature, times a factor; it counts how many states it has seen."""
+    """A potential that reads Phi from the first feature; it counts how many states it has seen."""
 
-    def __init__(self, factor: float = 1.0, version: str = "table") -> None:
-        self.version = version
-        self.factor = factor
+    def __init__(self) -> None:
         self.seen = 0
 
     def __call__(self, observations: Floats) -> Floats:
         self.seen += len(observations)
-        return (self.factor * observations[:, 0]).astype(np.float32)
+        return observations[:, 0].astype(np.float32)
 
 
 def states(phi: NDArray[np.float64]) -> Floats:
@@ -65,21 +63,6 @@ def test_it_still_telescopes_after_rewards_were_stored_as_float32() -> None:
         Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, Table()), episode, terminated=True
     )
     assert abs(discounted(rewards.astype(np.float32).astype(np.float64)) + float(episode[0, 0])) < 1e-5
-
-
-def test_a_model_offered_in_mid_run_applies_from_the_next_episode_on() -> None:
-    old, new = Table(1.0, "old"), Table(-2.0, "new")
-    shaper = Shaper(1, ShapingConfig(mode="potential", coefficient=1.0), GAMMA, old)
-    first, second = states(np.array([1.0, 2.0, -1.0, 0.5])), states(np.array([0.3, 1.2, 2.1]))
-    shaper.begin(first[:1])
-    rewards = [shaper.step(first[1:2], NO, NO)]
-    shaper.offer(new)
-    rewards += [shaper.step(first[2:3], NO, NO), shaper.step(first[3:4], YES, NO)]
-    assert shaper.versions == ["old"]
-    assert abs(discounted(np.concatenate(rewards)) + 1.0) < 1e-5  # -Phi_old(s0), as if nothing had been offered
-
-    assert abs(discounted(play(shaper, second, terminated=True)) - 2.0 * 0.3) < 1e-5  # -Phi_new(s0)
-    assert shaper.versions == ["new"]
 
 
 def test_every_state_is_evaluated_once_at_the_time_of_its_visit() -> None:
@@ -188,22 +171,19 @@ def test_gain_adds_up_to_what_was_gained_and_a_round_trip_to_nothing() -> None:
     assert abs(float(play(Shaper(1, gain, GAMMA, Table()), states(round_trip), False).sum())) < 1e-5
 
 
-def test_without_a_reward_model_nothing_is_shaped_until_one_is_offered() -> None:
-    shaper = Shaper(2, ShapingConfig(mode="potential", coefficient=0.5), GAMMA)
-    path = states(np.array([1.0, 2.0]))
-    shaper.begin(path)
-    assert shaper.step(path, np.array([True, False]), np.zeros(2, np.bool_)).tolist() == [0.0, 0.0]
-    shaper.offer(Table())
-    shaper.begin(path, np.array([True, False]))
-    rewards = shaper.step(path, np.zeros(2, np.bool_), np.zeros(2, np.bool_))
-    assert rewards[0] != 0.0
-    assert rewards[1] == 0.0
+def test_an_environment_that_has_ended_gets_nothing_until_it_begins() -> None:
+    shaper, neither = Shaper(2, ShapingConfig(mode="gain", coefficient=1.0), GAMMA, Table()), np.zeros(2, np.bool_)
+    shaper.begin(states(np.array([1.0, 1.0])))
+    shaper.step(states(np.array([2.0, 2.0])), np.array([True, False]), neither)
+    assert shaper.step(states(np.array([9.0, 3.0])), neither, neither).tolist() == [0.0, 1.0]
+    shaper.begin(states(np.array([5.0, 0.0])), np.array([True, False]))
+    assert shaper.step(states(np.array([7.0, 3.0])), neither, neither).tolist() == [2.0, 0.0]
 
 
 @pytest.mark.parametrize("gamma", [0.0, -0.5, 1.5])
 def test_a_discount_that_is_none_is_refused(gamma: float) -> None:
     with pytest.raises(ValueError, match="learner's discount"):
-        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), gamma)
+        Shaper(1, ShapingConfig(mode="potential", coefficient=0.5), gamma, Table())
 
 
 def trained_like_net() -> tuple[RewardNet, Floats]:

@@ -141,6 +141,26 @@ def test_the_explored_path_is_kept_where_no_way_leads_on(
     legs.close()
 
 
+class FindsNothingFor(FindsNothing):
+    """A search of a few steps in each round, which is stopped after some rounds."""
+
+    def __init__(self, rounds: int) -> None:
+        self.left = rounds
+
+    def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
+        self.left -= 1
+        return [PlayedRollout(bytes(10), (), (), died=False, arrived=False) for _ in tasks]
+
+
+def test_a_stopped_search_of_a_leg_decides_nothing(walk: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    legs = PathLegs(ExplorationPlan("garden", SEED), START, PathPart(SEED, walk), budget=0)
+    monkeypatch.setattr("services.trainer.shortening.legs.shortened", lambda *_: None)
+    runner = FindsNothingFor(rounds=3)
+    assert list(legs.shorten(runner, None, lambda: runner.left <= 0)) == []
+    assert runner.left == 0, "it ends after a round"
+    legs.close()
+
+
 def test_the_explored_order_stays_where_another_is_not_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def exchanged(legs: Sequence[PathLeg]) -> list[PathLeg]:
         """The first two change places, as if the second gave the money for the first."""

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from services.trainer.driver.session_factory import UnplayableRun, check_playable, create_session
-from services.trainer.rl.session_config import TrainingSessionConfig
+from services.trainer.driver.session_factory import check_playable, create_session
+from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.configure import EXIT_CONFIG
 from shared.contracts.run import RunConfig
@@ -24,6 +24,7 @@ WRONG: list[tuple[dict[str, Any], list[float], str]] = [
     ({"game": "oracle-of-seasons"}, [], "needs your own ROM image"),
     ({"rewards": "nosuch"}, [], "unknown reward profile 'nosuch'"),
     ({"world": "realm"}, [0.2], "a curriculum needs a walk-through"),
+    ({"world": "garden"}, [0.1, 0, 0, 0.2], "can begin after its first 3 milestones"),
 ]
 
 

@@ -59,11 +59,6 @@ class LearnerReplicas:
             raise Fatal(f"a learner process failed: {error}") from error
         return found
 
-    def weights(self) -> list[dict[str, Tensor]]:
-        """The networks of every replica after the last batch."""
-        found: list[dict[str, Tensor]] = ray.get([actor.weights.remote() for actor in self._actors])
-        return found
-
     def close(self) -> None:
         """End the replicas."""
         for actor in self._actors:

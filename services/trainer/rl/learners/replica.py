@@ -72,7 +72,3 @@ class LearnerReplica:
         learner.get_optimizer(DEFAULT_MODULE_ID).load_state_dict(dict(work.optimizer))
         learner.done = work.done
         return learner.learn_share(work.columns, work.minibatches)
-
-    def weights(self) -> dict[str, Tensor]:
-        """The networks after the last batch; they equal the driver's."""
-        return learner_state(self._learner)[0]
