@@ -11,7 +11,7 @@ SHIPPED := services shared bramble cli studies deploy
 # Many tests wait for servers: two workers fill two cores. The tests of a file stay together and in order.
 TWO_AT_A_TIME := -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup demo demo-llm up test test-fast gate test-llm soak simulate check format bramble contracts images charts docs clean
+.PHONY: help setup demo demo-llm up test test-fast gate test-llm soak simulate check check-types check-style format bramble contracts images charts docs clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,11 +58,17 @@ soak: $(VENV)/.dev ## inject random faults into the whole ring (SOAK_ARGS="--kin
 simulate: $(VENV)/.dev ## play 200,000 simulated histories of the ring under faults (SIMULATE_ARGS="--state FILE" resumes)
 	@$(BIN)/python -m tests.faults.simulation $(SIMULATE_ARGS)
 
+# Each tool uses one core. mypy takes about as long as the others together.
 check: $(VENV)/.dev ## check format, lint, insecure calls, types and import contracts
+	@$(MAKE) --no-print-directory -j2 --output-sync=target check-types check-style
+
+check-types: $(VENV)/.dev
+	@$(BIN)/mypy
+
+check-style: $(VENV)/.dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/bandit --quiet --configfile pyproject.toml --recursive $(SHIPPED)
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
 format: $(VENV)/.dev ## format the code and apply automatic lint fixes

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 ACTIONS = ("nop", "up", "down", "left", "right", "a", "b", "start")
 FRAMES_PER_STEP = 4
 BOOT_LIMIT = 600
-HRAM = 0xFF80
 IN_PLAY = 2
 RAM_ENTRIES: dict[str, RamEntry] = {entry.name: entry for entry in load_table()}
 

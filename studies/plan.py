@@ -17,6 +17,7 @@ from studies.whole_file import write_whole
 PLAN_FILE: Final = "study.json"
 FORMAT: Final = 2
 """1: one world, seeds as a number, labels of `oracle` by level, segments selected by milestones."""
+NOISY_ACCURACY: Final = 0.80  # of `rules-noisy` until a model has been measured
 
 
 class InvalidStudy(Exception):

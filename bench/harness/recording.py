@@ -106,7 +106,7 @@ def play(env: ZeldaVectorEnv, seed: int, steps: int) -> list[float]:
 
 @dataclass
 class RecordingVariant:
-    """One store to record to, or none, and the measured turns."""
+    """One store to record to, or none, and the measured turns. The first turn warms up: its steps are not kept."""
 
     recorders: Sequence[EpisodeRecorder | None]
     recorder: RunnerRecorder | None = None
@@ -122,8 +122,9 @@ class RecordingVariant:
         steps = SEGMENT * max(1, SEGMENTS // env.num_envs)
         play(env, 2 * number, steps)
         times = play(env, 2 * number + 1, steps)
+        if self.rates:
+            self.steps_us += times
         self.rates.append(1e6 * len(times) * env.num_envs / sum(times))
-        self.steps_us += times
         self._wait()
 
     def _wait(self) -> None:
@@ -146,7 +147,7 @@ class VariantResult:
 
     @classmethod
     def of(cls, one: RecordingVariant) -> Self:
-        """The first round has warmed up: its rate does not count."""
+        """The first round has warmed up: its rate does not count, nor do its steps, which the variant did not keep."""
         recorder = one.recorder
         kept, dropped = (0, 0) if recorder is None else (len(recorder.written()), recorder.dropped)
         return cls(one.rates[1:], statistics.quantiles(one.steps_us, n=100)[98], kept, dropped)

@@ -17,8 +17,6 @@ TILES = {"shutter": 6, "button": 8}
 """Limits of tiles with an act in one room; switches for blocks count as buttons."""
 MAX_TREASURES = 2
 """A room has two flags for treasures that are taken once."""
-MAX_ROOMS_TEXT = 256
-EDGES = {"right": "left", "down": "up"}
 BREAKS = "|"
 """Letters of a text that are not printed."""
 

@@ -14,6 +14,7 @@ from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.judging.judges_file import read_judges
 from cli.output_paths import require_writable_file
 from cli.study.command import commit
+from studies.plan import NOISY_ACCURACY
 
 if TYPE_CHECKING:
     from services.judge.config import JudgesFile
@@ -50,7 +51,9 @@ def bench(
     ] = False,
     name: Annotated[str | None, typer.Option(help="name of the row; default: the rubric of the judges file")] = None,
     slots: Annotated[int, typer.Option(min=1, max=1_000, help="number of segments judged concurrently")] = 1,
-    accuracy: Annotated[float, typer.Option(min=0.5, max=1, help="accuracy to which rules-noisy is degraded")] = 0.80,
+    accuracy: Annotated[
+        float, typer.Option(min=0.5, max=1, help="accuracy to which rules-noisy is degraded")
+    ] = NOISY_ACCURACY,
     out: Annotated[Path, typer.Option(help="folder with the answers of each row")] = Path("runs/bench"),
     own_bank: Annotated[
         Path | None, typer.Option("--bank", help="another bank, from python -m studies.judges.make_bank --out FILE")

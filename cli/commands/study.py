@@ -22,7 +22,7 @@ from shared.process.cores import usable_cores
 from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
 from studies.options import check_rewards, parse_arms, parse_seeds, parse_worlds
-from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.plan import NOISY_ACCURACY, InvalidStudy, StudyPlan, Trial
 from studies.results import Results
 
 app = typer.Typer(
@@ -58,7 +58,7 @@ def study(
     ] = None,
     noisy_accuracy: Annotated[
         float, typer.Option(min=0.5, max=1, help="accuracy on the bank to which rules-noisy is degraded")
-    ] = 0.80,
+    ] = NOISY_ACCURACY,
     planner: Annotated[
         Path | None, typer.Option(help="planner file with the models that advise `guided`; default: a rules server")
     ] = None,

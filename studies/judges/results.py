@@ -19,7 +19,6 @@ from studies.whole_file import write_whole
 RULES: Final = "rules"
 LENGTH: Final = "length-only"
 NOISY: Final = "rules-noisy"
-DEFAULT_ACCURACY: Final = 0.80  # of `rules-noisy` until a model has been measured
 FEW: Final = 20  # segments of the other half; a calibration on fewer means nothing
 OTHER: Final[dict[Half, Half]] = {"dev": "test", "test": "dev"}
 

@@ -1,7 +1,5 @@
 """The live page in a real browser: a coordinator's REST interface over a memory store, and a tab that shows it."""
 
-import os
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -15,14 +13,13 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.runtime.health import Health, listen, serve
 from shared.store import keys
+from tests.required_tools import find_tool, needs
 from tests.servers import free_ports
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness
 
-CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(
-    CHROMIUM is None and "REQUIRE_CHROMIUM" not in os.environ, reason="chromium is not installed"
-)
-"""In CI a missing browser fails the tests instead: `.ci/run` sets REQUIRE_CHROMIUM."""
+CHROMIUM = find_tool("chromium")
+in_a_browser = [needs("chromium"), pytest.mark.asyncio(loop_scope="module")]
+"""Marks of a file of tests whose browser lives as long as its event loop: a browser takes a second to start."""
 
 VIEWER, OPERATOR = "viewer-token-0123456789", "operator-token-0123456789"
 Theme = Literal["light", "dark"]

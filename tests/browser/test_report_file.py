@@ -8,11 +8,11 @@ from playwright.async_api import Browser, expect
 
 from shared.contracts.progress import RunSummary
 from shared.store import keys
-from tests.browser.live_page import Theme, browsing, needs_chromium, open_tab, serving
+from tests.browser.live_page import Coordinator, Theme, in_a_browser, open_tab
 from tests.browser.test_page import HOSTILE
 from tests.unit.coordinator.earlier_run import EARLIER, add_earlier_run
 
-pytestmark = needs_chromium
+pytestmark = in_a_browser
 LOOKS: Final[tuple[tuple[Theme, int], ...]] = (("light", 1280), ("dark", 390))
 
 
@@ -33,21 +33,22 @@ async def read_file(browser: Browser, file: Path, theme: Theme, width: int) -> N
     await page.context.close()
 
 
-async def test_a_downloaded_report_shows_everything_without_a_server(tmp_path: Path) -> None:
-    async with serving(tmp_path) as coordinator, browsing() as browser:
-        store = coordinator.harness.store
-        await add_earlier_run(store)
-        summary = RunSummary.from_bytes(await store.get(keys.run_summary(EARLIER)))
-        hostile = summary.model_copy(update={"reason": " ".join(HOSTILE).replace("\0", "")})
-        await store.put(keys.run_summary(EARLIER), hostile.to_bytes())
-        page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
-        async with page.expect_download() as downloading:
-            await page.get_by_role("button", name="Download the report").click()
-        download = await downloading.value
-        assert download.suggested_filename == f"{EARLIER}.html"
-        file = tmp_path / "report.html"
-        await download.save_as(file)
-        await page.context.close()
-        await coordinator.stop()
-        for theme, width in LOOKS:
-            await read_file(browser, file, theme, width)
+async def test_a_downloaded_report_shows_everything_without_a_server(
+    coordinator: Coordinator, browser: Browser, tmp_path: Path
+) -> None:
+    store = coordinator.harness.store
+    await add_earlier_run(store)
+    summary = RunSummary.from_bytes(await store.get(keys.run_summary(EARLIER)))
+    hostile = summary.model_copy(update={"reason": " ".join(HOSTILE).replace("\0", "")})
+    await store.put(keys.run_summary(EARLIER), hostile.to_bytes())
+    page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
+    async with page.expect_download() as downloading:
+        await page.get_by_role("button", name="Download the report").click()
+    download = await downloading.value
+    assert download.suggested_filename == f"{EARLIER}.html"
+    file = tmp_path / "report.html"
+    await download.save_as(file)
+    await page.context.close()
+    await coordinator.stop()
+    for theme, width in LOOKS:
+        await read_file(browser, file, theme, width)

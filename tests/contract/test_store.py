@@ -2,8 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from minio import Minio
@@ -21,6 +22,23 @@ from tests.unit.judge.bad_servers import always, serving
 KEY = "models/runs/demo/record/00000000.json"
 
 
+Item = TypeVar("Item")
+
+
+def batched(many: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    """Fifty at a time: more calls at once would be too many connections to the server."""
+    for start in range(0, len(many), 50):
+        yield many[start : start + 50]
+
+
+@pytest.fixture(scope="module")
+def buckets(request: pytest.FixtureRequest) -> StoreSettings:
+    """Settings of the S3 server's buckets for this file, which exist."""
+    settings: StoreSettings = request.getfixturevalue("s3_server").settings("contract")
+    provision.provision(settings)
+    return settings
+
+
 @pytest.fixture(params=["memory", "directory", "s3", "bucket"])
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """One empty store of each kind."""
@@ -29,15 +47,14 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     elif request.param == "directory":
         yield open_store(StoreSettings(url=f"file://{tmp_path}"))
     else:
-        settings = request.getfixturevalue("s3_server").settings("contract")
-        await asyncio.to_thread(provision.provision, settings)
+        settings = request.getfixturevalue("buckets")
         if request.param == "bucket":  # one claimed bucket holds both kinds of objects
             settings = settings.model_copy(update={"url": "bucket://contract-models"})
         s3 = open_store(settings)
         yield s3
         for prefix in ("episodes/", "models/"):
-            for entry in await s3.list(prefix):
-                await s3.delete(entry.key)
+            for some in batched(await s3.list(prefix)):
+                await asyncio.gather(*(s3.delete(entry.key) for entry in some))
 
 
 async def test_object_is_read_back_with_its_digest(store: Store) -> None:
@@ -109,8 +126,8 @@ async def test_list_is_ordered_and_stays_within_its_prefix(store: Store) -> None
 
 async def test_listing_of_several_pages_is_complete(store: Store) -> None:
     names = [f"episodes/scores/demo/epoch_0/default/s{number:04d}.json" for number in range(1_050)]
-    for start in range(0, len(names), 50):
-        await asyncio.gather(*(store.put(name, b"{}") for name in names[start : start + 50]))
+    for some in batched(names):
+        await asyncio.gather(*(store.put(name, b"{}") for name in some))
     assert [entry.key for entry in await store.list("episodes/scores/demo/epoch_0/default/")] == names
 
 

@@ -16,7 +16,7 @@ from cli.stack.process import SupervisedProcess
 from cli.stack.services import SERVICES
 from shared.bus.topology import STREAMS
 from tests.faults.injection import KILL_INTERVAL_S, FaultScenario, Injection
-from tests.faults.live_system import LiveSystem
+from tests.faults.live_system import START_S, LiveSystem
 from tests.faults.process_kills import (
     child_kills,
     kill_all_services,
@@ -37,8 +37,10 @@ PURGES: Final = 6
 FAULT_RATE: Final = 0.1
 RESETS: Final = 5
 OUTAGE_S: Final = {"bus": 300.0, "store": 60.0}
-# When an outage begins: after a later one of five minutes, a run may end before its tenth fault.
-OUTAGE_FROM_S: Final = {"bus": (2.0, 8.0), "store": (2.0, 15.0)}
+# When an outage begins: after a later one of five minutes, a run may end before its tenth fault. That of the store is
+# counted from the first segment, because the driver starts for half a minute, and an epoch is played within seconds.
+OUTAGE_FROM_S: Final = {"bus": (2.0, 8.0), "store": (0.0, 2.0)}
+HANG_FROM_S: Final = {"bus": (2.0, 15.0), "store": (0.0, 2.0)}
 HANG_S: Final = 45.0  # longer than any call may wait for an answer
 FULL_S: Final = 40.0  # longer than several writes of each process
 CLOCK_STEPS_S: Final = (3_600, -3_600)
@@ -46,11 +48,6 @@ STEPPED_S: Final = 10.0
 SLOW_S: Final = 40.0
 DELAY_S: Final = (0.01, 0.2)  # of each packet
 DETECTION_S: Final = 5.0  # services notice an unreachable server within this time
-
-
-async def no_faults(_round: Injection) -> str:
-    """The baseline: an undisturbed run."""
-    return "no faults"
 
 
 async def bus_outage(round_: Injection) -> str:
@@ -217,9 +214,16 @@ async def _pause(round_: Injection, role: str, paused: SupervisedProcess, second
             os.kill(process.pid, signal.SIGCONT)
 
 
+async def _moment(round_: Injection, name: str, within_s: tuple[float, float]) -> None:
+    """Wait for a random moment; for a fault of the store, one after the first segment: before it, nothing is played."""
+    if name == "store":
+        await round_.ring.wait_until(lambda: round_.ring.has_segments(0), START_S)
+    await asyncio.sleep(round_.rng.uniform(*within_s))
+
+
 async def _hang(round_: Injection, name: str) -> str:
     """Let one server hang; report the recovery time."""
-    await asyncio.sleep(round_.rng.uniform(2.0, 15.0))
+    await _moment(round_, name, HANG_FROM_S[name])
     round_.proxies[name].swallow()
     round_.hit("hang", name)
     await asyncio.sleep(HANG_S)
@@ -230,7 +234,7 @@ async def _hang(round_: Injection, name: str) -> str:
 
 async def _outage(round_: Injection, name: str) -> str:
     """Disconnect one server at a random moment; report the services' memory growth and the recovery time."""
-    await asyncio.sleep(round_.rng.uniform(*OUTAGE_FROM_S[name]))
+    await _moment(round_, name, OUTAGE_FROM_S[name])
     round_.proxies[name].disconnect()
     round_.hit("outage", name)
     await asyncio.sleep(DETECTION_S)

@@ -93,13 +93,13 @@ async def supervisor_kills(round_: Injection) -> str:
     return f"`zelda up` killed {restarts} times"
 
 
-async def add_kills(round_: Injection, *, store: bool) -> int:
-    """Kill what was hit least, until the round has MIN_FAULTS faults; return the number of kills.
+async def add_kills(round_: Injection, *, store: bool, minimum: int = MIN_FAULTS) -> int:
+    """Kill what was hit least, until the round has `minimum` faults; return the number of kills.
 
     `store`: whether segments may be dropped.
     """
     kills = drivers = 0
-    while round_.number < MIN_FAULTS:
+    while round_.number < minimum:
         await asyncio.sleep(round_.rng.uniform(*KILL_INTERVAL_S))
         pids = {role: pid for role in CHILDREN if (pid := _find_child(round_.ring, role))}
         if drivers >= DRIVER_KILLS:

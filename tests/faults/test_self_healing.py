@@ -14,14 +14,13 @@ import pytest
 import pytest_asyncio
 
 from cli.errors import CliError
-from tests.faults.live_system import LiveSystem, live_system
+from tests.faults.live_system import START_S, LiveSystem, live_system
 from tests.faults.small_disk import full, mountable, small_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.asyncio(loop_scope="module")]
 
 EPOCHS = 200  # more than all faults leave time for
 PROGRESS_S = 60.0
-START_S = 240.0  # of a driver with Ray, on a busy machine
 FULL_S = 30.0  # longer than several writes of each service and of the guard
 
 

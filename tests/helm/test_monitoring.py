@@ -3,7 +3,6 @@
 import importlib
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -21,6 +20,7 @@ from deploy.generate.leader import LEADER
 from tests.helm.operators.network import selects
 from tests.helm.rendering import CHART, ROOT, Object, merged, of_kind, pod_templates, profile, render
 from tests.helm.test_chart_objects import EVERYTHING
+from tests.required_tools import find_tool, needs
 
 # Series of others: NATS' exporter, vLLM as served by OpenShift AI, every process, and Prometheus itself.
 OTHERS = {
@@ -36,8 +36,8 @@ OTHERS = {
 MAKES_METRICS = re.compile(r"metrics\.(counter|gauge|seconds)\(")
 OF_A_COORDINATOR = re.compile(r"zelda_(?:epoch_|reward_model_|coordinator_active_)\w+(?:\{[^}]*\})?")
 NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-PROMTOOL = shutil.which("promtool")
-needs_promtool = pytest.mark.skipif(PROMTOOL is None, reason="no promtool: apt-get install prometheus")
+PROMTOOL = find_tool("promtool")
+needs_promtool = needs("promtool")
 
 
 @cache

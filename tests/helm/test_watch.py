@@ -1,12 +1,12 @@
 """`python -m deploy.watch` reports missing requirements before it scrapes for minutes."""
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from deploy.watch.__main__ import main
+from tests.required_tools import needs
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_missing_system_is_reported_with_a_remedy(tmp_path: Path, capsys: pyte
     assert "run `zelda up`" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(shutil.which("prometheus") is None, reason="no prometheus: apt-get install prometheus")
+@needs("prometheus")
 def test_the_picture_folder_is_created(logs: Path, tmp_path: Path) -> None:
     pictures = tmp_path / "new" / "pictures"
     assert main(["--logs", str(logs), "--seconds", "0", "--pictures", str(pictures)]) == 1  # no series has data

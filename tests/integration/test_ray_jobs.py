@@ -5,7 +5,6 @@ import asyncio
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,11 +22,13 @@ from shared.contracts.epoch import EpochFinishedRecord
 from shared.errors import Transient
 from shared.store import keys
 from shared.store.object_store import local_store
-from tests.unit.trainer.run_fixtures import RUN, order, run_in
+from tests.servers import free_ports
+from tests.unit.trainer.run_fixtures import CONFIG, RUN, order, run_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 
 ROOT = Path(__file__).resolve().parents[2]
+TRAINED = CONFIG.model_copy(update={"eval_interval": 0})  # an evaluation takes longer than the training
 
 
 @dataclass(frozen=True)
@@ -38,16 +39,10 @@ class Cluster:
     token: str
 
 
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     pytest.importorskip("aiohttp_cors", reason="Ray's job server needs the `cluster` extra")
-    port, dashboard, token = free_port(), free_port(), secrets.token_hex(16)
+    (port, dashboard), token = free_ports(2), secrets.token_hex(16)
     folder = tempfile.mkdtemp(prefix="ray")  # short, because sockets lie in it; apart, or others would find our head
     environ = {
         **os.environ,
@@ -111,8 +106,8 @@ async def until_ended(backend: RayJobsBackend, name: str) -> DriverStatus:
 
 async def test_an_epoch_is_trained_by_a_job(backend: RayJobsBackend, tmp_path: Path) -> None:
     store = local_store(tmp_path)
-    await run_in(store)
-    await order(store)
+    await run_in(store, config=TRAINED)
+    await order(store, config=TRAINED)
     launch = DriverLaunch(RUN, f"demo-{secrets.token_hex(4)}")
     await backend.start(launch)
     await backend.start(launch)  # a service that was restarted meanwhile may ask again
@@ -145,7 +140,7 @@ async def test_without_the_token_the_job_server_refuses(cluster: Cluster) -> Non
 
 
 async def test_a_job_server_that_is_away_is_only_a_delay() -> None:
-    unreachable = RayJobsBackend(f"http://127.0.0.1:{free_port()}", {})
+    unreachable = RayJobsBackend(f"http://127.0.0.1:{free_ports(1)[0]}", {})
     with pytest.raises(Transient, match="does not answer"):
         await unreachable.status("demo")
     await unreachable.close()

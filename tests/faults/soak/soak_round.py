@@ -36,8 +36,6 @@ from tests.faults.stepped_clock import CLOCK_FILE, library, stepped_environment
 EPOCHS: Final = 3
 UNDISTURBED: Final = "undisturbed"
 USUAL: Final[Mapping[str, Any]] = MappingProxyType({})
-SHORT_TRAINING: Final = {"ZELDA_REWARDMODEL__STEPS": "40", "ZELDA_REWARDMODEL__SHUFFLES": "1"}
-"""The gates of a round let every model pass, so a longer training would check nothing more."""
 POLL_S: Final = 0.5
 MAX_ROUND_S: Final = 900.0  # the supervisor waits up to 15 s before it restarts a process that died often
 
@@ -103,30 +101,35 @@ def prepared_root(kind: str) -> Iterator[Path]:
 def environment(kind: str, root: Path) -> dict[str, dict[str, str]]:
     """Further variables of each service."""
     stepped = stepped_environment(root / CLOCK_FILE) if kind == "clock-steps" else {}
-    return {name: {**stepped, **(SHORT_TRAINING if name == "rewardmodel" else {})} for name in SERVICES}
+    return {name: {**stepped} for name in SERVICES}
 
 
-async def inject(kind: str, injection: Injection) -> str:
-    """The faults of a round: its scenario, and kills up to the number that each round needs, beside it or after it."""
+async def inject(kind: str, injection: Injection, minimum: int = MIN_FAULTS) -> str:
+    """The faults of a round: its scenario, and kills up to `minimum` faults, beside it or after it."""
     if kind == UNDISTURBED:
         return "no faults"
     scenario: FaultScenario = SCENARIOS[kind]
     if kind in ACCOMPANIED:
         async with asyncio.TaskGroup() as group:
-            killing = group.create_task(add_kills(injection, store=False))
+            killing = group.create_task(add_kills(injection, store=False, minimum=minimum))
             summary = await scenario(injection)
         return f"{summary}, beside {killing.result()} kills"
     summary = await scenario(injection)
-    kills = await add_kills(injection, store=kind in DROPS_SEGMENTS)
+    kills = await add_kills(injection, store=kind in DROPS_SEGMENTS, minimum=minimum)
     return f"{summary}, then {kills} kills" if kills else summary
 
 
 async def run_round(
-    kind: str, seed: int, ports: PortAllocator, logs: Path | None = None, config: Mapping[str, Any] = USUAL
+    kind: str,
+    seed: int,
+    ports: PortAllocator,
+    logs: Path | None = None,
+    config: Mapping[str, Any] = USUAL,
+    minimum: int = MIN_FAULTS,
 ) -> SoakRound:
     """Run one round, with its bus and store behind proxies. `logs` receives the logs of its processes.
 
-    `config` overrides parts of the run's usual configuration.
+    `config` overrides parts of the run's usual configuration. Kills follow a scenario with fewer than `minimum` faults.
     """
     proxies: Proxies = {"bus": FaultProxy(seed=seed), "store": FaultProxy(seed=seed)}
     with prepared_root(kind) as root:
@@ -137,10 +140,10 @@ async def run_round(
             asyncio.TaskGroup() as group,
         ):
             try:
-                await ring.start_run(epochs=EPOCHS, **config)
+                await ring.start_run(**{"epochs": EPOCHS, **config})
                 started = time.monotonic()
                 injection = Injection(ring, proxies, random.Random(seed))
-                injecting = group.create_task(inject(kind, injection))
+                injecting = group.create_task(inject(kind, injection, minimum))
                 state = await ring.wait_for_end(MAX_ROUND_S, POLL_S)
                 seconds = time.monotonic() - started
                 faults = injecting.result() if injecting.done() else "the run ended before the faults did"

@@ -12,6 +12,7 @@ from bramble.art import loader
 from bramble.art.loader import header, load_art
 from bramble.engine import compile as engine_compile
 from bramble.engine.compile import ENGINE, SDCC_VERSION, BuildError, build_engine, compiler_version
+from tests.required_tools import needs
 
 ROM_SIZE = 0x8000
 LOGO = slice(0x104, 0x134)
@@ -102,7 +103,7 @@ def test_another_compiler_version_is_refused(found: str | None, sentence: str, m
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.skipif(compiler_version() != SDCC_VERSION, reason=f"sdcc {SDCC_VERSION} is not installed")
+@needs("sdcc", usable=compiler_version() == SDCC_VERSION, why=f"{SDCC_VERSION} is not installed")
 def test_rebuilding_the_engine_gives_the_same_bytes() -> None:
     assert build_engine() == (ENGINE / "engine.gbc").read_bytes()
 

@@ -242,9 +242,6 @@ async def test_a_replay_mismatch_is_rejected_with_both_hashes(store: Store, opti
     assert await store.list("episodes/exports/") == []
 
 
-Case = tuple[ExportPolicy, Callable[[Store], Awaitable[Envelope]], bool]
-
-
 @pytest.mark.parametrize(
     ("policy", "event", "exports"),
     [

@@ -1,4 +1,7 @@
-"""The figures of a run reach TensorBoard, MLflow and W&B, completely and once."""
+"""The figures of a run reach TensorBoard, MLflow and W&B, completely and once.
+
+The packages are imported where a test uses them: together they take seconds, also in a run that selects other tests.
+"""
 
 import asyncio
 import json
@@ -13,12 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import minari
 import pytest
-from mlflow.tracking import MlflowClient
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from wandb.proto import wandb_internal_pb2
-from wandb.sdk.internal.datastore import DataStore
 
 from cli.__main__ import as_cli_error, exit_code_of
 from cli.errors import OK
@@ -183,6 +182,8 @@ def test_mlflows_own_server_stores_configuration_and_figures(summary: RunSummary
 
 def check_mlflow(summary: RunSummary, uri: str) -> None:
     """Export the run twice, and read it back as MLflow's client does."""
+    from mlflow.tracking import MlflowClient
+
     for _ in range(2):  # a second export replaces the first
         assert exit_code_of(["export", "mlflow", RUN, "--uri", uri]) == OK
     client = MlflowClient(tracking_uri=uri)
@@ -198,6 +199,9 @@ def check_mlflow(summary: RunSummary, uri: str) -> None:
 
 def offline_records(file: Path) -> list[Any]:
     """What W&B's own reader finds in an offline run."""
+    from wandb.proto import wandb_internal_pb2
+    from wandb.sdk.internal.datastore import DataStore
+
     reader = DataStore()
     reader.open_for_scan(str(file))
     records = []
@@ -238,6 +242,8 @@ def test_a_missing_package_names_its_extra(package: str) -> None:
 def test_minari_reads_each_judged_segment_as_an_episode(
     summary: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import minari
+
     for _ in range(2):  # a second export replaces the first
         assert exit_code_of(["export", "minari", RUN, "--to", str(tmp_path / "minari")]) == OK
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "minari"))

@@ -1,6 +1,5 @@
 """The RAM table is the only source: generated files follow it, and it agrees with the original's data."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from shared.game import generate
 from shared.game.generate import ROOT, outputs
 from shared.game.ram import offsets
 from shared.game.ram.table import load_table
+from tests.required_tools import needs
 
 
 @pytest.mark.parametrize("path", sorted(outputs()), ids=lambda path: path.name)
@@ -76,7 +76,7 @@ def test_row_with_a_wrong_bank_is_refused(row: str, sentence: str, tmp_path: Pat
         load_table(table)
 
 
-@pytest.mark.skipif(shutil.which("sdcc") is None, reason="sdcc is not installed")
+@needs("sdcc")
 def test_header_compiles_with_the_addresses_of_the_table(tmp_path: Path) -> None:
     source = tmp_path / "probe.c"
     source.write_text('#define RAM_HERE\n#include "ram.h"\nvoid probe(void) { health = 3; rupees += 2; }\n')

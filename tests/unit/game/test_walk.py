@@ -1,4 +1,7 @@
-"""Along the solver's walk the decoded state matches the game, and every observation feature varies."""
+"""Along the solver's walk the decoded state matches the game, and every observation feature varies.
+
+The realm's walk takes a minute, so the test of the walk itself is here, too.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,7 +11,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import bramble
 from bramble.emulator import BrambleEmulator
+from bramble.solver.walkthrough import Walkthrough
 from bramble.solver.walkthrough import solve as prove
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession, StepResult
@@ -20,6 +25,7 @@ from shared.game.observation.encoder import VectorEncoder
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.ram import capabilities
 from shared.game.recording.state_rows import events
+from studies.episode_length import WALKS
 from tests.unit.env.scripted_play import at_random, play, playing, solve
 
 # Features that do not vary in the walks below, each with its reason.
@@ -189,13 +195,22 @@ HEALTH, DEATH_TRIGGER = 0xC6A2, 0xCC34
 def _lively() -> Iterator[np.ndarray]:
     """Observations of the solver's walks and of random play with all buttons, then of a hurt and a dying hero."""
     yield from walk("vale").observations
-    yield from _by_proof("realm")
+    yield from proof("realm").observations
     for world in ("vale", "realm"):
         yield from _wandering(world)
 
 
-def _by_proof(world: str) -> list[np.ndarray]:
-    """Observations of a walk to a world's end as its proof has it, made from the RAM of the solver's own emulator."""
+@dataclass(frozen=True)
+class Proof:
+    """A walk to a world's end as its proof has it, and its observations."""
+
+    walk: Walkthrough
+    observations: list[np.ndarray]
+
+
+@cache
+def proof(world: str) -> Proof:
+    """The proof of a world, with observations made from the RAM of the solver's own emulator."""
     decoder, encoder = Decoder(capabilities.BRAMBLE), VectorEncoder(capabilities.BRAMBLE)
     memories: list[Memory] = []
     traces: list[EpisodeTrace] = []
@@ -213,7 +228,15 @@ def _by_proof(world: str) -> list[np.ndarray]:
 
     proved = prove(world, observe=observe)
     assert len(proved.actions) == len(seen) > 10_000
-    return seen
+    return Proof(proved, seen)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_solver_reaches_every_milestone_of_the_realm() -> None:
+    walked = proof("realm").walk
+    assert walked.steps == WALKS["realm"]
+    assert list(walked.milestones) == [milestone.name for milestone in bramble.world("realm").milestones]
 
 
 def _wandering(world: str) -> list[np.ndarray]:

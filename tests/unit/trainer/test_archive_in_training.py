@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -34,6 +35,28 @@ CONFIG = SMALL.model_copy(
 )
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EpochFinishedRecord]:
+    """A store with the run's epoch 0, and its record. Each test goes on in a copy."""
+    folder = tmp_path_factory.mktemp("played")
+    store = local_store(folder)
+    asyncio.run(run_in(store, config=CONFIG))
+    return folder, train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+
+
+@pytest.fixture
+def store(played: tuple[Path, EpochFinishedRecord], tmp_path: Path) -> Store:
+    """A store of the test's own with the run's epoch 0."""
+    shutil.copytree(played[0], tmp_path, dirs_exist_ok=True)
+    return local_store(tmp_path)
+
+
+@pytest.fixture
+def first(played: tuple[Path, EpochFinishedRecord]) -> EpochFinishedRecord:
+    """The record of epoch 0."""
+    return played[1]
+
+
 def following(before: EpochFinishedRecord, *, arrived: bool = False) -> EpochStart:
     """The order of the epoch after this one, with a stage on a trajectory: so short play achieves no goal by itself."""
     assert before.demonstrations is not None
@@ -51,10 +74,7 @@ def following(before: EpochFinishedRecord, *, arrived: bool = False) -> EpochSta
     )
 
 
-def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(tmp_path: Path) -> None:
-    store = local_store(tmp_path)
-    asyncio.run(run_in(store, config=CONFIG))
-    first = train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(store: Store, first: EpochFinishedRecord) -> None:
     assert "learner/imitation_loss" not in first.metrics
     assert first.demonstrations is not None
     assert 1 <= len(first.demonstrations.imitated) <= 2
@@ -79,10 +99,7 @@ def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(tmp_path: Path)
         DriverStore(BlockingStore(store), RUN, "d4").read_trajectory(damaged)
 
 
-def test_an_epoch_imitates_the_policy_s_own_passes_and_keeps_them(tmp_path: Path) -> None:
-    store = local_store(tmp_path)
-    asyncio.run(run_in(store, config=CONFIG))
-    first = train(store, "d1", EpochStart(run=RUN, epoch=0, fence=1, config=CONFIG, created=NOW))
+def test_an_epoch_imitates_the_policy_s_own_passes_and_keeps_them(store: Store, first: EpochFinishedRecord) -> None:
     shown = LegPass(0, np.zeros((20, 148), np.float32), np.full(20, 3))
     passes = DriverStore(BlockingStore(store), RUN, "d1").save_passes(write_passes([shown]), 0, 1)
     plain = following(first, arrived=True)

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -25,30 +26,16 @@ pytestmark = [
 ]
 
 
-def test_a_killed_runner_is_replaced_and_receives_the_epochs_plan() -> None:
+@pytest.fixture(scope="module")
+def warm() -> Iterator[TrainingSession]:
+    """A session with two runners, which start for seconds. The last test that uses it kills one."""
     session = corridor_session(2, 4, 512)
-    session.begin(lambda numbers: EpochPlan(3), 3)
-    session.iterate()
-    before = random_states(session)
-    kill_a_runner(session)
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        session.iterate()
-        if any(number_of(summary) >= GENERATION for summary in session.summaries):
-            break
-    names = [summary.episode for summary in session.summaries]
-    assert len(names) == len(set(names)), "an episode's name was used twice"
-    assert all(name.startswith("e0003-") for name in names), "the new runner does not know the epoch"
-    assert {name.split("-")[1] for name in names} == {"r01", "r02"}
-    reborn = [number for number in map(number_of, session.summaries) if number >= GENERATION]
-    assert reborn, "the new runner has finished no episode"
-    assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
-    assert len(random_states(session) | before) == 3, "the new runner samples with the seed of the old one"
+    yield session
     session.close()
 
 
-def test_a_restarted_epoch_repeats_its_play_and_another_epoch_does_not() -> None:
-    warm, fresh = (corridor_session(2, 4, 512) for _ in range(2))
+def test_a_restarted_epoch_repeats_its_play_and_another_epoch_does_not(warm: TrainingSession) -> None:
+    fresh = corridor_session(2, 4, 512)
     warm.begin(lambda numbers: EpochPlan(0), 0)
     first = random_states(warm)
     warm.iterate()
@@ -65,8 +52,27 @@ def test_a_restarted_epoch_repeats_its_play_and_another_epoch_does_not() -> None
     assert len({reached for _, reached in played[0]}) > 2, "all episodes are alike: nothing is shown"
     fresh.begin(lambda numbers: EpochPlan(1, steps=512), 1)
     assert len(first | second | random_states(fresh)) == 6
-    for session in (warm, fresh):
-        session.close()
+    fresh.close()
+
+
+def test_a_killed_runner_is_replaced_and_receives_the_epochs_plan(warm: TrainingSession) -> None:
+    warm.begin(lambda numbers: EpochPlan(3), 3)
+    warm.iterate()
+    before = random_states(warm)
+    kill_a_runner(warm)
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
+        warm.iterate()
+        if any(number_of(summary) >= GENERATION for summary in warm.summaries):
+            break
+    names = [summary.episode for summary in warm.summaries]
+    assert len(names) == len(set(names)), "an episode's name was used twice"
+    assert all(name.startswith("e0003-") for name in names), "the new runner does not know the epoch"
+    assert {name.split("-")[1] for name in names} == {"r01", "r02"}
+    reborn = [number for number in map(number_of, warm.summaries) if number >= GENERATION]
+    assert reborn, "the new runner has finished no episode"
+    assert min(reborn) >= GENERATION * GENERATIONS_PER_RUNNER
+    assert len(random_states(warm) | before) == 3, "the new runner samples with the seed of the old one"
 
 
 def test_without_runners_no_step_counts_and_the_driver_ends_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,6 +124,7 @@ def test_a_game_that_always_fails_in_remote_runners_ends_the_epoch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("services.trainer.rl.runners.MAX_RUNNER_RESTARTS", 1)
+    monkeypatch.setattr("services.trainer.rl.algorithm.RESTART_PAUSE_S", 0.1)
     session = corridor_session(1, 2, 128, curiosity=False, env=Failing)
     session.begin(lambda numbers: EpochPlan(0), 0)
     with pytest.raises(Fatal, match="env runner 1 was restarted 2 times in one epoch"):

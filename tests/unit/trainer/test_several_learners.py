@@ -1,4 +1,10 @@
-"""Several learners learn what one learns from the same batch: equal shares, added gradients, the same steps."""
+"""Several learners learn what one learns from the same batch: equal shares, added gradients, the same steps.
+
+The tests on Ray share their sessions: each replica is a process that starts for seconds.
+"""
+
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +15,7 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
+from services.trainer.rl.learners.replica import learner_state
 from shared.contracts.learning.ppo import PpoConfig
 from shared.errors import Fatal
 from tests.unit.trainer.corridor_env import corridor_session
@@ -43,6 +50,16 @@ def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
     assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
 
 
+def replica_weights(session: TrainingSession) -> list[dict[str, torch.Tensor]]:
+    """The networks of every replica after the last batch."""
+    assert session.replicas is not None
+    asked = [
+        one.__ray_call__.remote(lambda replica: learner_state(replica._learner)[0]) for one in session.replicas._actors
+    ]
+    found: list[dict[str, torch.Tensor]] = ray.get(asked)
+    return found
+
+
 def played(learners: int, saved: bytes | None, hyper: PpoConfig = RND) -> TrainingSession:
     """A session that learned three batches from this checkpoint."""
     session = corridor_session(learners=learners, hyper=hyper)
@@ -54,7 +71,7 @@ def played(learners: int, saved: bytes | None, hyper: PpoConfig = RND) -> Traini
     return session
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def saved() -> bytes:
     """A checkpoint of an untrained session."""
     session = corridor_session(hyper=RND)
@@ -64,14 +81,51 @@ def saved() -> bytes:
     return found
 
 
+@pytest.fixture(scope="module")
+def alone(saved: bytes) -> Iterator[TrainingSession]:
+    """A session with one learner."""
+    session = played(1, saved)
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def pair(saved: bytes) -> Iterator[TrainingSession]:
+    """A session with two learners. The last test that uses it kills one."""
+    session = played(2, saved)
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def taken() -> Iterator[Any]:
+    """An actor that takes all cores."""
+    holder = ray.remote(num_cpus=ray.available_resources().get("CPU", 0))(Holder).remote()
+    assert ray.get(holder.held.remote())
+    yield holder
+    ray.kill(holder)
+
+
+@pytest.fixture(scope="module")
+def trio(saved: bytes, taken: Any) -> Iterator[TrainingSession]:
+    """A session with three learners, which started when all cores were taken."""
+    assert ray.available_resources().get("CPU", 0) == 0
+    session = played(3, saved)
+    yield session
+    session.close()
+
+
 class TestOnRay:
     """With replicas in processes of their own."""
 
     pytestmark = on_ray
 
-    @pytest.mark.parametrize("learners", [2, 3])
-    def test_they_learn_what_one_learns(self, saved: bytes, learners: int) -> None:
-        alone, shared = played(1, saved), played(learners, saved)
+    @pytest.mark.parametrize(("session", "learners"), [("pair", 2), ("trio", 3)])
+    def test_they_learn_what_one_learns(
+        self, alone: TrainingSession, session: str, learners: int, request: pytest.FixtureRequest
+    ) -> None:
+        shared: TrainingSession = request.getfixturevalue(session)
+        assert len(replica_weights(shared)) == learners - 1
         for name, tensor in alone.network.state_dict().items():
             other = shared.network.state_dict()[name]
             assert torch.allclose(tensor.double(), other.double(), atol=1e-5), name
@@ -81,37 +135,25 @@ class TestOnRay:
         assert alone.figures.keys() == shared.figures.keys()
         for name, value in alone.figures.items():
             assert shared.figures[name] == pytest.approx(value, abs=1e-4), name
-        for session in (alone, shared):
-            session.close()
 
-    def test_every_replica_makes_the_drivers_steps(self, saved: bytes) -> None:
-        session = played(3, saved)
-        assert session.replicas is not None
-        own = session.network.state_dict()
-        replicas = session.replicas.weights()
+    def test_every_replica_makes_the_drivers_steps(self, trio: TrainingSession) -> None:
+        own = trio.network.state_dict()
+        replicas = replica_weights(trio)
         assert len(replicas) == 2
         for weights in replicas:
             assert all(torch.equal(tensor, own[name]) for name, tensor in weights.items())
-        session.close()
 
-    def test_a_lost_replica_ends_the_session_with_a_sentence(self, saved: bytes) -> None:
-        session = played(2, saved)
-        assert session.replicas is not None
-        ray.kill(session.replicas._actors[0])
-        with pytest.raises(Fatal, match="a learner process"):
-            session.iterate()
-        session.close()
-
-    def test_they_need_no_core_beside_the_env_runners(self, saved: bytes) -> None:
+    def test_they_need_no_core_beside_the_env_runners(self, taken: Any, trio: TrainingSession) -> None:
         """They compute while the env runners wait: a full cluster has room for them."""
-        taken = ray.remote(num_cpus=ray.available_resources().get("CPU", 0))(Holder).remote()
         assert ray.get(taken.held.remote())
         assert ray.available_resources().get("CPU", 0) == 0
-        session = played(3, saved)
-        assert session.replicas is not None
-        assert len(session.replicas.weights()) == 2
-        session.close()
-        ray.kill(taken)
+        assert len(replica_weights(trio)) == 2
+
+    def test_a_lost_replica_ends_the_session_with_a_sentence(self, pair: TrainingSession) -> None:
+        assert pair.replicas is not None
+        ray.kill(pair.replicas._actors[0])
+        with pytest.raises(Fatal, match="a learner process"):
+            pair.iterate()
 
 
 class Holder:
