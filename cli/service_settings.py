@@ -41,8 +41,8 @@ def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
     """Add the variables of the local system to the environment, unless it names a store or a bus already."""
     if NAMED_BY_USER & os.environ.keys():
         return
-    saved = Connection.load(local)
-    if saved is None or not saved.alive:
+    saved = Connection.of_running(local)
+    if saved is None:
         raise _no_system()
     _adopt(saved.settings)
 
@@ -50,9 +50,12 @@ def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
 @contextmanager
 def reachable_store(local: Path = LOCAL_CONNECTION) -> Iterator[None]:
     """During the body, the environment names a store: the user's, the running system's, or that of an ended system."""
-    saved = Connection.load(local)
-    if NAMED_BY_USER & os.environ.keys() or (saved is not None and saved.alive):
-        adopt_local_system(local)
+    saved = Connection.of_running(local)
+    if NAMED_BY_USER & os.environ.keys():
+        yield
+        return
+    if saved is not None:
+        _adopt(saved.settings)
         yield
         return
     from cli.stack.ended_system import ended_system_settings

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -18,6 +18,9 @@ from studies.curves import Curve
 from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.summary import summarise
 from studies.whole_file import write_whole
+
+RESULT_FILE: Final = "result.json"
+"""The results file of a study that names no other, in its folder."""
 
 Document = TypeVar("Document", bound=BaseModel)
 

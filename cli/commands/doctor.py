@@ -83,12 +83,11 @@ def run_checks(
     yield check_ports()
     yield check_rom(rom)
     try:
-        saved = Connection.load(local)
+        saved = Connection.of_running(local)
     except CliError as error:
         yield CheckResult("system", False, str(error), f"rm {local}; zelda up")
         return
-    if saved is None or not saved.alive:  # a killed system's file: another program there must not get the token
-        saved = None
+    if saved is None:
         yield CheckResult("system", True, "not running (start it with `zelda up`)")
     else:
         yield check_coordinator(saved)

@@ -23,7 +23,7 @@ from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
 from studies.options import check_rewards, parse_arms, parse_seeds, parse_worlds
 from studies.plan import NOISY_ACCURACY, InvalidStudy, StudyPlan, Trial
-from studies.results import Results
+from studies.results import RESULT_FILE, Results
 
 app = typer.Typer(
     help="Train several arms over several seeds and compare them. The same command resumes an interrupted study."
@@ -32,7 +32,6 @@ app = typer.Typer(
 ENVS = 16
 BATCH = 2_048
 SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
-RESULT_FILE = "result.json"
 DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_study)
 
 

@@ -105,6 +105,12 @@ class Connection:
         return port is not None and listens(self.pid, port)
 
     @classmethod
+    def of_running(cls, path: Path) -> "Connection | None":
+        """Load the connection of a system that still runs; else None. CliError if the file is damaged."""
+        saved = cls.load(path)
+        return saved if saved is not None and saved.alive else None
+
+    @classmethod
     def load(cls, path: Path) -> "Connection | None":
         """Load the saved connection; None if no system runs here, CliError if the file is damaged."""
         if not path.exists():

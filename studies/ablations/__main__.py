@@ -19,12 +19,11 @@ from studies.options import parse_seeds
 from studies.plan import Trial
 from studies.report.ablations import FOLDER, EvaluatedPolicy, VariantResults, results_file
 from studies.report.generate import ROOT, write_pages
-from studies.results import Results
+from studies.results import RESULT_FILE, Results
 
 WORLD: Final = "vale"
 EPOCH_STEPS: Final = 81_920
 EPISODES: Final = 100
-RESULT_FILE: Final = "result.json"  # of a study's folder
 FIRST_SEED: Final = 1_000  # of the evaluation's episodes
 
 

@@ -2,15 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from statistics import median_low
-from typing import Any, Final
+from typing import Any
 
 from studies.arms import ARMS
 from studies.curves import SCORES, SUCCESS, TITLES
 
 Summary = Mapping[str, Any]
-STEPS_OF_NEVER: Final = 10**18
-"""More than any study's: sorts a trial that never reached something behind all others."""
 
 
 def arms_table(summary: Summary) -> str:
@@ -94,7 +91,8 @@ def _reached(after: list[int | None]) -> str:
     if missing >= len(reached):
         return f"{len(reached)} of {len(after)} trials"
     slowest = "never" if missing else f"{reached[-1]:,}"
-    return f"{median_low([*reached, *[STEPS_OF_NEVER] * missing]):,} ({reached[0]:,} to {slowest})"
+    lower_median = reached[(len(after) - 1) // 2]  # of all trials: those that never reached it sort last
+    return f"{lower_median:,} ({reached[0]:,} to {slowest})"
 
 
 def _steps(after: list[int | None]) -> str:

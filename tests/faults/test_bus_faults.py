@@ -21,6 +21,7 @@ from shared.errors import Fatal, Transient
 from tests.events import rm_ready, scores_ready, segment_ready
 from tests.faults.fault_proxy import FaultProxy, serve_proxy
 from tests.servers import NatsServer
+from tests.unit.shared.loop import until
 
 Handler = Callable[[Envelope], Awaitable[Sequence[Envelope]]]
 
@@ -230,9 +231,7 @@ async def _outcome(bus: NatsBus, number: int) -> str:
 async def _until(condition: Callable[[], bool], seconds: float) -> float:
     """Wait until the condition holds, and fail if it does not within `seconds`; return the seconds that it took."""
     started = time.monotonic()
-    while not condition():
-        assert time.monotonic() - started < seconds, "it did not happen in time"
-        await asyncio.sleep(0.05)
+    await until(condition, seconds)
     return time.monotonic() - started
 
 

@@ -70,5 +70,6 @@ def _squared_error(dimension: DimensionScore) -> float:
         return max(dimension.deviation, MIN_VOTE_DEVIATION) ** 2 / MAX_VOTE**2
     votes = dimension.votes
     mean = sum(votes) / len(votes)
-    variance = sum((vote - mean) ** 2 for vote in votes) / max(1, len(votes) - 1)  # of the votes that could be cast
+    # The variance of the judge's votes, estimated from these few: hence n - 1.
+    variance = sum((vote - mean) ** 2 for vote in votes) / max(1, len(votes) - 1)
     return max(variance, MIN_VOTE_DEVIATION**2) / len(votes) / MAX_VOTE**2

@@ -4,6 +4,7 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 from structlog.testing import capture_logs
 
@@ -11,6 +12,13 @@ from shared.contracts.ids import RunId
 from shared.store import keys
 from tests.unit.coordinator.api_client import client
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, judged_epoch, segment, started_run, trained_epoch
+
+
+async def create_runs(harness: Harness, http: httpx.AsyncClient, names: str, apart: timedelta) -> None:
+    """Create a run for each letter, so long after each other."""
+    for name in names:
+        await http.post("/runs", json={"run": name, "config": SHORT_RUN})
+        harness.time += apart
 
 
 async def test_a_run_is_started_listed_and_shown(tmp_path: Path) -> None:
@@ -118,9 +126,7 @@ async def test_a_page_continues_although_its_first_run_changed_state(
 ) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
-        for name in "abcdef":
-            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
-            harness.time += timedelta(seconds=1)
+        await create_runs(harness, http, "abcdef", timedelta(seconds=1))
         for order, expected in (("newest", ["fed", "cba"]), ("oldest", ["abc", "ef"])):  # by then, d has stopped
             asked = {"state": "created", "order": order, "limit": "3"}
             first = (await http.get("/runs", params=asked)).json()
@@ -133,9 +139,7 @@ async def test_a_page_continues_although_its_first_run_changed_state(
 async def test_a_page_continues_although_its_last_run_was_deleted(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
-        for name in "abcdef":
-            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
-            harness.time += timedelta(microseconds=1)
+        await create_runs(harness, http, "abcdef", timedelta(microseconds=1))
         for order, deleted, expected in (("newest", "d", ["fed", "cba"]), ("oldest", "c", ["abc", "ef"])):
             asked = {"order": order, "limit": "3"}
             first = (await http.get("/runs", params=asked)).json()
@@ -150,9 +154,7 @@ async def test_a_page_continues_although_its_last_run_was_deleted(tmp_path: Path
 async def test_the_name_of_a_run_still_continues_a_list(tmp_path: Path) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
-        for name in "abc":
-            await http.post("/runs", json={"run": name, "config": SHORT_RUN})
-            harness.time += timedelta(seconds=1)
+        await create_runs(harness, http, "abc", timedelta(seconds=1))
         rest = (await http.get("/runs?after=c&limit=1")).json()
         assert [line["run"] for line in rest["items"]] == ["b"]
         following = (await http.get("/runs", params={"after": rest["next"]})).json()

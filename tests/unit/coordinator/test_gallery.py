@@ -14,6 +14,7 @@ from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.coordinator.api_client import VIEWER, client
+from tests.unit.coordinator.counting_store import CountingStore
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, ROUTE, add_earlier_run
 from tests.unit.coordinator.harness import Harness
 
@@ -220,19 +221,6 @@ async def test_a_failed_export_is_answered_with_its_reason(tmp_path: Path) -> No
         f"the export of segment {PLACE.segment} failed (ReplayMismatch: the replay ends in another state): remove the "
         f"cause, then replay dead letter {number} with `zelda dlq replay {number}`."
     )
-
-
-class CountingStore(MemoryStore):
-    """Notes the keys that are read."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.reads: list[str] = []
-
-    async def get(self, key: str, digest: str | None = None) -> bytes:
-        """Read and note."""
-        self.reads.append(key)
-        return await super().get(key, digest)
 
 
 @pytest.mark.parametrize(("source", "reads"), [("note", 0), ("list", 0), ("archive", 1), ("archive, damaged list", 1)])

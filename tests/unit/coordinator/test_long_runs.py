@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -17,6 +16,7 @@ from shared.errors import Transient
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import ObjectEntry
+from tests.unit.coordinator.counting_store import CountingStore
 from tests.unit.coordinator.harness import RUN, START, Harness, started_run
 
 
@@ -125,18 +125,6 @@ async def test_a_failing_list_of_runs_is_retried_in_the_next_pass() -> None:
 async def view(harness: Harness) -> RunView:
     """The run as the store shows it."""
     return await harness.models.views.read(await harness.models.runs.latest(RUN))
-
-
-class CountingStore(MemoryStore):
-    """Notes the keys that are read."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.reads: list[str] = []
-
-    async def get(self, key: str, digest: str | None = None) -> bytes:
-        self.reads.append(key)
-        return await super().get(key, digest)
 
 
 async def test_a_restarted_coordinator_reads_no_score_of_complete_epochs() -> None:
