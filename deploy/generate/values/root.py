@@ -71,7 +71,9 @@ class LogValues(Section):
     """Logs of the services on standard output."""
 
     level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest severity")
-    format: Literal["json", "console"] = Field("json", description="`json`: one JSON object a line; `console`: lines for people")
+    format: Literal["json", "console"] = Field(
+        "json", description="`json`: one JSON object a line; `console`: lines for people"
+    )
 
 
 class Values(Section):
