@@ -18,7 +18,22 @@ OWN_PACKAGES = (
     "studies",
 )  # a missing module of these is a bug: show its traceback
 INSTALL = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[{}]'"
-EXTRAS = {"wandb": "wandb", "minari": "minari", "mlflow": "mlflow"}  # packages that only one command needs
+EXTRAS = {
+    "client": ("rich", "typer"),
+    "judge": ("PIL", "httpx", "yaml"),
+    "coordinator": ("fastapi",),
+    "exporter": ("av", "numpy", "pyarrow", "pyboy", "safetensors"),
+    "rewardmodel": ("scipy", "torch"),
+    "trainer": ("gymnasium", "ray"),
+    "cli": ("cryptography", "matplotlib", "minio", "tensorboardX", "urllib3"),
+    "llm": ("xllamacpp",),
+    "minari": ("minari",),
+    "mlflow": ("mlflow",),
+    "wandb": ("wandb",),
+}
+"""By extra of pyproject.toml, the packages that it installs, as they are imported; each at its smallest extra."""
+
+WITH_ALL = "all"  # the extra for a package that this program imports only through others
 
 
 def main() -> None:
@@ -74,7 +89,7 @@ def as_cli_error(error: Exception) -> CliError | None:
             )
         case ModuleNotFoundError(name=str(name)) if name.partition(".")[0] not in OWN_PACKAGES:
             package = name.partition(".")[0]
-            install = INSTALL.format(EXTRAS.get(package, "client,exporter,judge"))
+            install = INSTALL.format(next((extra for extra, names in EXTRAS.items() if package in names), WITH_ALL))
             return CliError(USAGE, f"This command needs the package {package}, which is not installed: {install}.")
         case UnicodeError():
             return CliError(USAGE, f"An argument is not UTF-8 text ({error}): use other characters.")

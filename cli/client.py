@@ -79,28 +79,34 @@ class CoordinatorClient:
 
     @contextmanager
     def stream(self, path: str) -> Iterator[Iterator[str]]:
-        """Open a stream of server-sent events and yield its lines."""
+        """Open a stream of server-sent events and yield its lines. CliError also when it breaks off in the body."""
         import httpx
 
-        with self._http.stream("GET", path, timeout=httpx.Timeout(10, read=60)) as response:
+        with self._answering(), self._http.stream("GET", path, timeout=httpx.Timeout(10, read=60)) as response:
             if response.status_code != 200 or not _has_content_type(response, "text/event-stream"):
                 response.read()
                 raise error_from_response(response)
             yield response.iter_lines()
 
     def _request(self, method: str, path: str, **arguments: Any) -> Any:
-        import httpx
-
-        try:
+        with self._answering():
             response = self._http.request(method, path, **arguments)
-        except httpx.TransportError as error:
-            raise CliError(
-                UNREACHABLE, f"{self.url} does not answer ({error}): check the address, and that the system runs."
-            ) from error
         if not response.is_success or not _has_content_type(response, "application/json"):
             self._require_known_run(response)
             raise error_from_response(response)
         return response.json()
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """CliError if the system does not answer during the body."""
+        import httpx
+
+        try:
+            yield
+        except httpx.TransportError as error:
+            raise CliError(
+                UNREACHABLE, f"{self.url} does not answer ({error}): check the address, and that the system runs."
+            ) from error
 
     def _require_known_run(self, response: "httpx.Response") -> None:
         """CliError in the words of the command line if the response says that there is no such run."""
@@ -109,7 +115,8 @@ class CoordinatorClient:
         if missing := _NO_RUN.match(response.json()["detail"]):
             from cli.unknown_run import unknown_run
 
-            known = self._http.get("/runs", params={"limit": 1000})
+            with self._answering():
+                known = self._http.get("/runs", params={"limit": 1000})
             names = [run["run"] for run in known.json()["items"]] if known.is_success else []
             raise unknown_run(missing["run"], names)
 

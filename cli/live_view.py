@@ -73,7 +73,7 @@ class LiveView:
 
     def _footer(self) -> str:
         if self._lost:
-            return f"The system does not answer, retrying: {self._lost}"
+            return f"Retrying: {self._lost}"
         if self._progress.get("stage") is None:
             return str(self._progress.get("doing", "Waiting for the first report."))
         return self._hint

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
@@ -20,10 +19,10 @@ S = TypeVar("S", bound=ProcessSettings)
 NAMED_BY_USER: Final = {"ZELDA_STORE__URL", "ZELDA_BUS__URL"}
 
 
-def load_settings(kind: type[S], local: Path = LOCAL_CONNECTION) -> S:
+def load_settings(kind: type[S]) -> S:
     """Load settings from `ZELDA_*` variables if they name a store or a bus, else from the local system."""
     log_to_stderr()
-    adopt_local_system(local)
+    adopt_local_system()
     try:
         return kind()
     except ValidationError as error:
@@ -37,30 +36,30 @@ def log_to_stderr() -> None:
     setup_logging("zelda", LogSettings(level="warning", format="console"))
 
 
-def adopt_local_system(local: Path = LOCAL_CONNECTION) -> None:
+def adopt_local_system() -> None:
     """Add the variables of the local system to the environment, unless it names a store or a bus already."""
     if NAMED_BY_USER & os.environ.keys():
         return
-    saved = Connection.of_running(local)
+    saved = Connection.of_running(LOCAL_CONNECTION)
     if saved is None:
         raise _no_system()
     _adopt(saved.settings)
 
 
 @contextmanager
-def reachable_store(local: Path = LOCAL_CONNECTION) -> Iterator[None]:
+def reachable_store() -> Iterator[None]:
     """During the body, the environment names a store: the user's, the running system's, or that of an ended system."""
-    saved = Connection.of_running(local)
     if NAMED_BY_USER & os.environ.keys():
         yield
         return
+    saved = Connection.of_running(LOCAL_CONNECTION)
     if saved is not None:
         _adopt(saved.settings)
         yield
         return
     from cli.stack.ended_system import ended_system_settings
 
-    with ended_system_settings(local.parent) as settings:
+    with ended_system_settings(LOCAL_CONNECTION.parent) as settings:
         if settings is None:
             raise _no_system()
         before = dict(os.environ)

@@ -67,8 +67,6 @@ def _events(
     client: CoordinatorClient, run: str, stop: threading.Event, show_outage: Callable[[str], None]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the events of the stream; reconnect when it breaks, until `stop` is set. `show_outage` gets the reason."""
-    import httpx
-
     last = time.monotonic()
 
     def tracked(lines: Iterator[str]) -> Iterator[str]:
@@ -81,13 +79,11 @@ def _events(
         try:
             with client.stream(f"/runs/{run}/events") as lines:
                 yield from parse_events(tracked(lines))
-        except (httpx.TransportError, CliError) as error:
-            if isinstance(error, CliError) and error.code != UNREACHABLE:
+        except CliError as error:
+            if error.code != UNREACHABLE:
                 raise
             if time.monotonic() - last > NO_ANSWER_TIMEOUT_S:
-                raise CliError(
-                    UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s ({error}): check that the system runs."
-                ) from error
+                raise CliError(UNREACHABLE, f"No answer for {NO_ANSWER_TIMEOUT_S:.0f} s: {error}") from error
             show_outage(str(error))
         stop.wait(RECONNECT_PAUSE_S)
 
@@ -147,7 +143,7 @@ class _PlainOutput:
         """Print the reason once."""
         if self._activity != reason:
             self._activity = reason
-            print_status(f"The system does not answer, retrying: {reason}")
+            print_status(f"Retrying: {reason}")
 
     def close(self) -> None:
         """Every line is already printed."""

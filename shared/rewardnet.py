@@ -1,7 +1,8 @@
 """The reward model's network: architecture, file format and forward pass, shared by the trainer and the reward model.
 
-An ensemble of small networks 128 -> 64 -> 64 -> 1 (ReLU) maps one observation to one score per member. Scores are
-standardised: over the states the model was trained on, every member has mean 0 and standard deviation 1.
+An ensemble of small networks N -> 64 -> 64 -> 1 (ReLU) maps one state to one score per member; N is the width of what
+it reads (WIDTHS). Scores are standardised: over the states the model was trained on, every member has mean 0 and
+standard deviation 1.
 This module never imports torch and never unpickles: a file is safetensors, and its shapes, types, values and
 observation layout are checked before use.
 """

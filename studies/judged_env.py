@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from services.judge.runtime import rules_runtime
 from services.trainer.domain.episodes import EpisodeName
 from services.trainer.driver.blocking_store import BlockingStore
 from services.trainer.env.config import EnvConfig
@@ -24,7 +25,6 @@ from shared.contracts.scores import SegmentScores
 from shared.game.observation import counters
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from studies.labels.labelers import rules_judge
 
 DEVIATION: Final = 0.07
 """Deviation of the scores of segments of random play in garden (0.068). Divided by it, a score weighs as much as the
@@ -36,7 +36,7 @@ class SegmentJudge:
 
     def __init__(self) -> None:
         self._store = BlockingStore(MemoryStore())
-        self._runtime = rules_judge(self._store.store)
+        self._runtime = rules_runtime(self._store.store)
 
     def score(self, segment: CompletedSegment) -> float:
         """Return the score in [0, 1]; 0 if the judge abstained."""

@@ -2,13 +2,15 @@
 
 After Agarwal et al. 2021, "Deep Reinforcement Learning at the Edge of the Statistical Precipice" (arXiv:2108.13264).
 A stratum is a world: `strata` holds one array of scores per world, (n,). With one world nothing is stratified. The
-intervals of few seeds are wide, which is why they are shown.
+intervals of few seeds are wide, which is why they are shown. Shares have Wilson's interval.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,7 @@ Interval = tuple[float, float, float]
 
 RESAMPLES = 10_000  # with fewer, the third digit of an interval is noise
 TRIMMED = 0.25  # share cut off at each end of the sorted scores
+NORMAL = NormalDist().inv_cdf(0.975)  # deviations of a normal distribution that hold 95 %
 ROUNDING = 1e-9  # sums of probabilities that differ by less are equal
 
 
@@ -34,6 +37,17 @@ class Estimate:
     def rounded(self, digits: int) -> Interval:
         """The three numbers for a file."""
         return (round(self.value, digits), round(self.low, digits), round(self.high, digits))
+
+
+def share_estimate(count: int, of: int) -> Estimate:
+    """Share `count / of` with its Wilson interval (Wilson 1927): within 0 and 1, and of some width at both.
+
+    ZeroDivisionError for a share of nothing.
+    """
+    value, square = count / of, NORMAL**2 / of
+    centre = (value + square / 2) / (1 + square)
+    reach = math.sqrt(value * (1 - value) * square + square**2 / 4) / (1 + square)
+    return Estimate(value, max(0.0, centre - reach), min(1.0, centre + reach))
 
 
 def iqm(scores: Reals) -> float:

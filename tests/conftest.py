@@ -8,14 +8,15 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from cli.stack.ports import PortAllocator, share_of_ports
+from cli.stack import ports
+from tests.port_shares import share_of_ports
 from tests.servers import NatsServer, S3Server
 
 # Before a test imports torch. The tests run two at a time: one that calculated on both cores would wait for the other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers run at the same time, and a port is free until its server starts: each worker has ports of its own.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-PortAllocator.usual = share_of_ports(WORKER, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+ports.PORT_RANGE = share_of_ports(WORKER, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 # A busy machine is slow, and that is no fault: no example has a time limit.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

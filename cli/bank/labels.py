@@ -11,6 +11,8 @@ from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
 
 if TYPE_CHECKING:
+    from studies.judges.bank import Bank, BankSegment
+    from studies.labels.bank_features import BankFeatures
     from studies.labels.teaching import TeachingRow
 
 MIN_SEGMENTS = 20  # rated; with fewer the members have nothing to learn from
@@ -46,7 +48,7 @@ def labels(
         require_writable_file(results)
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
-        rated = AnswersFile.load(answers).of("plain")
+        rated = AnswersFile.load(answers, bank).of("plain")
         known = [one for one in bank.half("dev") if one.name in rated and rated[one.name].weighted is not None]
         test = bank.half("test")[:tested]
         if len(known) < MIN_SEGMENTS:
@@ -56,7 +58,7 @@ def labels(
                 "`zelda judge bench --half dev`.",
             )
         features = BankFeatures.open(answers.parent / "features.npz")
-        features.add(bank, [*known, *test], lambda done, of: overwrite_line(f"replayed {done} of {of} episodes"))
+        _replay(features, bank, [*known, *test])
         compared = PairAnswers.open(answers).answers
         rows = measure(label_bank(bank, rated, compared, features, test), range(seeds), print_status)
     except (AnswersError, BankError) as error:
@@ -75,6 +77,14 @@ def labels(
     title = f"what the labels in {answers.name} teach, on {len(test)} test segments"
     columns = ("labels", "questions", "accuracy", "seeds", "over ratings")
     print_table(title, columns, [_cells(name, row) for name, row in rows.items()])
+
+
+def _replay(features: "BankFeatures", bank: "Bank", segments: list["BankSegment"]) -> None:
+    """Add the features of the segments that lack them."""
+    try:
+        features.add(bank, segments, lambda done, of: overwrite_line(f"replayed {done} of {of} episodes"))
+    finally:
+        overwrite_line("")
 
 
 def _cells(name: str, row: "TeachingRow") -> list[str]:

@@ -138,7 +138,7 @@ def check_ports() -> CheckResult:
     try:
         allocator = PortAllocator()
         return CheckResult("ports", True, f"free, e.g. {', '.join(str(allocator.allocate()) for _ in range(3))}")
-    except ValueError as error:
+    except CliError as error:
         return CheckResult("ports", False, str(error), "stop other systems on this machine")
 
 

@@ -12,10 +12,11 @@ from cli.console import format_duration, overwrite_line, print_json, print_line,
 from cli.errors import USAGE, CliError
 from cli.output_paths import require_directory, require_writable_file
 from cli.run_arguments import run_config
-from cli.stack.lock import locked_directory
+from cli.stack.lock import locked_directory, locked_file
 from cli.stack.signals import interrupt_on_signals
 from cli.study.command import commit
 from shared.process.cores import usable_cores
+from studies.whole_file import write_whole
 
 if TYPE_CHECKING:
     from services.trainer.exploration.exploration import Exploration, ExplorationPlan
@@ -104,13 +105,16 @@ def _explore(
         watch = _ProgressLine(exploration, steps, len(names))
         if exploration.progress.steps < steps:
             with RolloutWorkers(jobs, plan) as workers:
-                exploration.run(workers, steps, watch.show)
+                try:
+                    exploration.run(workers, steps, watch.show)
+                finally:
+                    overwrite_line("")
         result = _save(exploration, names, files[0], jobs)
         if files[1] is not None:
             _film(exploration, files[1])
         return result
     except KeyboardInterrupt:
-        print_status("\nStopped. The same command continues with the last whole round.")
+        print_status("Stopped. The same command continues with the last whole round.")
         raise
     finally:
         archive.close()
@@ -156,9 +160,10 @@ def _save(exploration: "Exploration", milestones: list[str], file: Path, jobs: i
         "jobs": jobs,
     }
     result = result_of(exploration, milestones, origin)
-    kept = _read(file)
-    kept.add(result)
-    file.write_text(kept.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    with locked_file(file):
+        kept = _read(file)
+        kept.add(result)
+        write_whole(file, kept.model_dump_json(indent=1) + "\n")
     return result
 
 

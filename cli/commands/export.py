@@ -51,19 +51,17 @@ def segments(
 
     Segments that cannot be exported are listed and skipped; the exit code is then 1.
     """
-    from services.exporter.on_demand import SegmentSelection, export_segments
+    from services.exporter.on_demand import export_segments
 
-    def select() -> "SegmentSelection":
-        return SegmentSelection.parse(run, epoch, episode, segment, best)
-
+    selection = _selection(run, epoch, episode, segment, best)
     if video is not None:
-        _export_video(run, select, video, whole_episodes, as_json)
+        _export_video(run, selection, video, whole_episodes, as_json)
         return
     if whole_episodes:
         raise CliError(USAGE, "--whole-episodes makes a video: name its file by --video.")
     require_directory(to)
     result = _run(
-        lambda: export_segments(_exporter_settings(video_only), select(), to, _print_above_progress, show_progress)
+        lambda: export_segments(_exporter_settings(video_only), selection, to, _print_above_progress, show_progress)
     )
     paths = [str(path) for path in result.exported]
     if as_json and (paths or result.failed):
@@ -85,18 +83,11 @@ def dataset(
 
     Segments that cannot be read are listed and skipped; the exit code is then 1.
     """
-    from services.exporter.on_demand import SegmentSelection, export_dataset
+    from services.exporter.on_demand import export_dataset
 
     require_writable_file(to)
-    result = _run(
-        lambda: export_dataset(
-            _exporter_settings(),
-            SegmentSelection.parse(run, epoch, episode, None),
-            to,
-            _print_above_progress,
-            show_progress,
-        )
-    )
+    selection = _selection(run, epoch, episode)
+    result = _run(lambda: export_dataset(_exporter_settings(), selection, to, _print_above_progress, show_progress))
     if result.exported:
         rows = sum(result.exported)
         print_json({"file": str(to), "rows": rows}) if as_json else print_line(f"{to}: {rows} steps")
@@ -116,19 +107,31 @@ def minari(
     The last reward of an episode is the judges' score, because rewards of single steps are not recorded.
     """
     from cli.exports.minari_dataset import MinariWriter
-    from services.exporter.on_demand import SegmentSelection, export_rows
+    from services.exporter.on_demand import export_rows
 
     require_directory(to)
-    selection = SegmentSelection.parse(run, epoch, episode, None, best)
-    writer = MinariWriter(to, selection.run)
-    result = _run(
-        lambda: export_rows(_exporter_settings(), selection, writer.add, _print_above_progress, show_progress)
-    )
+    selection = _selection(run, epoch, episode, best=best)
+    with MinariWriter(to, selection.run) as writer:
+        result = _run(
+            lambda: export_rows(_exporter_settings(), selection, writer.add, _print_above_progress, show_progress)
+        )
     if writer.skipped:
         print_status(f"{writer.skipped} segments without a score were left out.")
     if writer.steps:
         print_line(f"{to}/{run}-v0: {writer.steps} steps; read it with MINARI_DATASETS_PATH={to}")
     _require_complete(run, len(result.exported), len(result.failed))
+
+
+def _selection(
+    run: str, epoch: int | None, episode: str | None, segment: str | None = None, best: int | None = None
+) -> "SegmentSelection":
+    """Parse the words that select segments; CliError for one that is not a valid id."""
+    from services.exporter.on_demand import SegmentSelection
+
+    try:
+        return SegmentSelection.parse(run, epoch, episode, segment, best)
+    except ValueError as error:
+        raise CliError(USAGE, f"{error}.") from error
 
 
 def _require_complete(run: str, done: int, failed: int) -> None:
@@ -142,15 +145,13 @@ def _require_complete(run: str, done: int, failed: int) -> None:
         raise CliError(FAILED, f"{failed} of {done + failed} segments could not be exported: {reasons}; {rest}.")
 
 
-def _export_video(
-    run: str, select: Callable[[], "SegmentSelection"], video: Path, whole_episodes: bool, as_json: bool
-) -> None:
+def _export_video(run: str, selection: "SegmentSelection", video: Path, whole_episodes: bool, as_json: bool) -> None:
     from services.exporter.on_demand import export_video
 
     require_writable_file(video)
     result = _run(
         lambda: export_video(
-            _exporter_settings(), select(), video, _print_above_progress, show_progress, whole_episodes
+            _exporter_settings(), selection, video, _print_above_progress, show_progress, whole_episodes
         )
     )
     if result.exported:
@@ -182,7 +183,5 @@ def _run(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
     try:
         with reachable_store():
             return asyncio.run(work())
-    except ValueError as error:  # an invalid id
-        raise CliError(USAGE, f"{error}.") from error
     finally:
         overwrite_line("")

@@ -1,7 +1,6 @@
 """`zelda judge`: judge a run again under another rubric version, compare two judges, measure judges on a bank."""
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,11 +53,12 @@ def segments(
     """Judge every recorded segment that has no score under this rubric version."""
     with reachable_store():
         own = _settings()
-        file = read_judges(judges or own.judges_file, rules=rules, default_url=own.judge.default_url, rubric=rubric)
+        path = judges if rules else judges or own.judges_file  # --rules wins over the environment's file
+        file = read_judges(path, rules=rules, default_url=own.judge.default_url, rubric=rubric)
         print_status(
             f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
         )
-        done = _run(_pass(own, file, parse_run_id(run), epoch, slots))
+        done = asyncio.run(_pass(own, file, parse_run_id(run), epoch, slots))
         if done.judged + done.abstained + done.dead + done.before == 0:
             read_store(lambda store: require_run(store, RunId(run)))
             raise CliError(
@@ -93,7 +93,7 @@ def compare(
     if plot is not None:
         require_writable_file(plot)
     with reachable_store():
-        result = _run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
+        result = asyncio.run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
     if plot is not None:
         plot_comparison(result, plot)
         print_status(f"Wrote {plot}.")
@@ -179,7 +179,12 @@ async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: 
     from services.judge.offline.compare import compare
     from shared.store.open import open_store
 
-    return await compare(open_store(own.store), run, epoch, names)
+    try:
+        return await compare(open_store(own.store), run, epoch, names)
+    except LookupError as error:
+        if type(error) is not LookupError:  # a KeyError or an IndexError is a bug
+            raise
+        raise CliError(NOT_FOUND, f"{error}.") from error
 
 
 def _plain(account: "SideSummary") -> dict[str, Any]:
@@ -191,10 +196,3 @@ def _settings() -> "JudgeSettings":
     from services.judge.settings import JudgeSettings
 
     return load_settings(JudgeSettings)
-
-
-def _run(work: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        return asyncio.run(work)
-    except LookupError as error:
-        raise CliError(NOT_FOUND, f"{error.args[0]}.") from error

@@ -13,6 +13,7 @@ from cli.console import format_number, overwrite_line, print_json, print_line, p
 from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.judging.judges_file import read_judges
 from cli.output_paths import require_writable_file
+from cli.stack.lock import locked_file
 from cli.study.command import commit
 from studies.plan import NOISY_ACCURACY
 
@@ -78,8 +79,8 @@ def bench(
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
         if judges is not None or rules:
-            panel = read_judges(judges, rules=judges is None)
-            kept = _open_answers(panel, name, out)
+            panel = read_judges(judges, rules=rules)
+            kept = _open_answers(panel, name, out, bank)
             segments = _of_world(bank, bank.half(chosen), world)[:limit]
             if pairs is not None:
                 _compare(bank, panel, draw_pairs(segments, pairs, any_gain=any_gain), kept)
@@ -118,13 +119,13 @@ def _variant(name: str) -> "Variant":
     raise CliError(USAGE, f"--variant {name}: use {', '.join(VARIANTS)}.")
 
 
-def _open_answers(file: "JudgesFile", name: str | None, out: Path) -> "AnswersFile":
+def _open_answers(file: "JudgesFile", name: str | None, out: Path, bank: "Bank") -> "AnswersFile":
     from studies.judges.answers import AnswersFile
 
     title = name or file.rubric
     if not NAME.fullmatch(title) or title in RESERVED:
         raise CliError(USAGE, f"--name {title}: use lower-case letters, digits and hyphens, and no baseline's name.")
-    return AnswersFile.open(out / title, file)
+    return AnswersFile.open(out / title, file, bank)
 
 
 def _ask(
@@ -191,7 +192,7 @@ def _rows(bank: "Bank", half: "Half", out: Path, accuracy: float, *, pack: bool)
     from studies.judges.results import RULES, baseline_rows, judge_row
 
     rows: dict[str, BenchRow] = {}
-    folders = {folder: AnswersFile.load(folder) for folder in sorted(out.glob("*")) if has_answers(folder)}
+    folders = {folder: AnswersFile.load(folder, bank) for folder in sorted(out.glob("*")) if has_answers(folder)}
     for folder, kept in folders.items():
         if pack:
             print_status(f"Wrote {kept.pack()}.")
@@ -216,12 +217,13 @@ def _save(file: Path, half: "Half", rows: dict[str, "BenchRow"], out: Path) -> N
     from studies.judges.results import JudgeResults
 
     command = f"zelda judge bench --half {half} --out {out} --results {file}"
-    known = JudgeResults.load(file) if file.exists() and file.stat().st_size else None
-    if known is not None and known.half != half:
-        raise CliError(USAGE, f"{file} holds rows of the half {known.half}: choose another file for {half}.")
-    merged = {**(known.rows if known else {}), **rows}
-    note = known.note if known else ""
-    JudgeResults(command=command, date=date.today(), commit=commit(), half=half, note=note, rows=merged).save(file)
+    with locked_file(file):
+        known = JudgeResults.load(file) if file.exists() and file.stat().st_size else None
+        if known is not None and known.half != half:
+            raise CliError(USAGE, f"{file} holds rows of the half {known.half}: choose another file for {half}.")
+        merged = {**(known.rows if known else {}), **rows}
+        note = known.note if known else ""
+        JudgeResults(command=command, date=date.today(), commit=commit(), half=half, note=note, rows=merged).save(file)
     print_status(f"Wrote {file}.")
 
 

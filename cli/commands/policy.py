@@ -132,10 +132,12 @@ def evaluate(
     policy, config, options = _player(source, epoch, steps, best, seed, False, rom)
     run = RunId(policy.about["run"])
     reports = []
-    for report in played(policy, config, options, episodes):
-        reports.append(report)
-        overwrite_line(f"{len(reports)} of {episodes} episodes, {sum(one.finished for one in reports)} finish")
-    overwrite_line("")
+    try:
+        for report in played(policy, config, options, episodes):
+            reports.append(report)
+            overwrite_line(f"{len(reports)} of {episodes} episodes, {sum(one.finished for one in reports)} finish")
+    finally:
+        overwrite_line("")
     found = {"run": str(run), "epoch": policy.about["epoch"], **summary(reports)}
     if as_json:
         print_json(found)

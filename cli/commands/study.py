@@ -11,13 +11,14 @@ from cli.console import print_json, print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
 from cli.output_paths import require_directory
 from cli.run_arguments import parse_fields, run_config
-from cli.stack.lock import locked_directory
+from cli.stack.lock import locked_directory, locked_file
 from cli.stack.signals import interrupt_on_signals
 from cli.study.advisers import with_advisers
-from cli.study.command import command, commit, widen
+from cli.study.command import BATCH, FIXED, command, commit, widen
 from cli.study.labels import LabelledPlan, read_labels
 from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
+from shared.contracts.run import RunConfig
 from shared.process.cores import usable_cores
 from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
@@ -29,9 +30,6 @@ app = typer.Typer(
     help="Train several arms over several seeds and compare them. The same command resumes an interrupted study."
 )
 
-ENVS = 16
-BATCH = 2_048
-SEGMENT_STEPS = 100  # a longer segment of these short episodes would show several things
 DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_study)
 
 
@@ -44,7 +42,7 @@ def study(
     epochs: Annotated[int, typer.Option(help="epochs per trial")] = 12,
     epoch_steps: Annotated[int, typer.Option(min=BATCH, help="environment steps per epoch")] = 20_480,
     episode_length: Annotated[int, typer.Option(min=0, help="steps per episode; 0: by the world's walk-through")] = 0,
-    frame_skip: Annotated[int, typer.Option(help="emulator frames per step")] = 12,
+    frame_skip: Annotated[int, typer.Option(min=1, max=60, help="emulator frames per step")] = 12,
     rewards: Annotated[str, typer.Option(help="reward profile of all arms but `events`")] = "explore",
     segments: Annotated[int, typer.Option(min=1, help="maximum number of labelled segments per epoch")] = 60,
     mode: Annotated[str, typer.Option(help="how the reward model shapes: gain, potential or additive")] = "gain",
@@ -108,21 +106,14 @@ def study_plan(
     arms: str,
 ) -> StudyPlan:
     """Return the plan that the options describe. `values` are fields of the runs, `pairs` replace some of them."""
-    base = {
-        **values,
-        "world": worlds[0],
-        "episode_length": episode_length,
-        "segment_steps": SEGMENT_STEPS,
-        "env_runners": 0,
-        "envs_per_runner": ENVS,
-        "batch_size": BATCH,
-    }
-    fields = parse_fields(pairs, base=base)
-    _refuse(fields, worlds)
-    for one in worlds:  # before the walk-throughs, which would fail with a traceback
+    fields = parse_fields(pairs, base={**values, **FIXED, "world": worlds[0], "episode_length": episode_length})
+    for one in worlds:
         run_config({"world": one})
-    given = fields["episode_length"]
-    lengths = [given or length_of(one, int(fields["frame_skip"])) for one in worlds]
+    given = fields.pop("episode_length")
+    # Before the walk-throughs, which would fail with a traceback.
+    checked = run_config(fields if given == 0 else {**fields, "episode_length": given})
+    _refuse(fields, checked, worlds)
+    lengths = [given or length_of(one, checked.frame_skip) for one in worlds]
     run = run_config({**fields, "episode_length": lengths[0], "seed": 0})
     return StudyPlan.model_validate(
         {
@@ -144,19 +135,19 @@ def _with_paths(plan: StudyPlan, explored: Path | None) -> StudyPlan:
     return plan.model_copy(update={"explored": str(explored)})
 
 
-def _refuse(fields: dict[str, Any], worlds: tuple[str, ...]) -> None:
-    """Refuse fields that a study sets itself, or without which it measures nothing."""
+def _refuse(fields: dict[str, Any], checked: RunConfig, worlds: tuple[str, ...]) -> None:
+    """Refuse fields that a study sets itself, or without which it measures nothing. `checked` is what they mean."""
     if fields["world"] != worlds[0] or "seed" in fields:
         raise CliError(USAGE, "--set world and --set seed: name worlds as WORLD, and seeds by --seeds.")
-    if fields["shaping"].get("mode") == "none":
+    if checked.shaping.mode == "none":
         raise CliError(USAGE, "--mode none disables shaping in every arm: choose gain, potential or additive.")
-    if fields.get("eval_interval") == 0:
+    if checked.eval_interval == 0:
         raise CliError(USAGE, "--set eval_interval=0 measures nothing: set 1, or another number of epochs.")
-    if fields.get("labels", {}).get("source", "ratings") != "ratings":
+    if checked.labels.source != "ratings":
         raise CliError(USAGE, "--set labels.source: a study's arms learn from ratings; compare labels by judge labels.")
-    if fields.get("starts"):
+    if checked.starts:
         raise CliError(USAGE, "--set starts: the trials of a study begin at the true start.")
-    if any(fields.get(name, {}).get("mode", "none") != "none" for name in ("planner", "guidance")):
+    if checked.planner.mode != "none" or checked.guidance.mode != "none":
         raise CliError(USAGE, "--set planner.mode and guidance.mode: the arms planner and guided set them; use --arms.")
     if "rnd" in fields:
         raise CliError(USAGE, "--set rnd: every arm sets it; choose arms by --arms.")
@@ -168,20 +159,22 @@ def _run_trials(folder: Path, file: Path, labelled: LabelledPlan, jobs: int) -> 
     with locked_directory(folder, "study", "wait for it"), interrupt_on_signals():
         plan.save_or_extend(folder)
         labelled.record(folder)
-        now = commit()
-
-        def save() -> Results:
-            # Read again each time: another command may have added trials.
-            kept = Results.open(file, plan, command(plan), now, os.cpu_count() or 1)
-            kept.add(plan.load_curves(folder), now)
-            kept.command = command(widen(plan, kept.curves(), kept.labels))
-            kept.save(file)
-            return kept
+        version = commit()
 
         def finished(_: Trial) -> None:
-            save()
+            _save(file, plan, folder, version)
 
-        run_trials(folder, plan, jobs, save().curves(), finished)
+        run_trials(folder, plan, jobs, _save(file, plan, folder, version).curves(), finished)
+
+
+def _save(file: Path, plan: StudyPlan, folder: Path, version: str) -> Results:
+    """Add the folder's finished trials, of this version of the code, to the results file; return what it holds."""
+    with locked_file(file):  # read again each time: another command may have added trials
+        kept = Results.open(file, plan, command(plan), version, os.cpu_count() or 1)
+        kept.add(plan.load_curves(folder), version)
+        kept.command = command(widen(plan, kept.curves(), kept.labels))
+        kept.save(file)
+    return kept
 
 
 def _show(folder: Path, file: Path, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from cli.stack.local_stack import LocalStack, StackOptions, run_stack
 from cli.stack.ports import usual_port
 from cli.stack.process import StackError
 from cli.stack.services import SERVICES
+from cli.stack.signals import run_cancellable
 from cli.stack.user_settings import ignored_variables, user_settings
 
 app = typer.Typer(help="Start bus, store, rules judge and the five services on this machine; ctrl-C stops them.")
@@ -52,25 +52,18 @@ def up(
     if notice := ignored_variables(os.environ):
         print_status(notice)
     try:
-        asyncio.run(_run_until_signal(options, as_json))
-    except ValueError as error:
-        raise CliError(USAGE, f"{error}.") from error
+        run_cancellable(lambda: _run_until_signal(options, as_json))
     except StackError as error:
         raise CliError(FAILED, str(error)) from error
 
 
 async def _run_until_signal(options: StackOptions, as_json: bool) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with run_stack(options, print_status) as system:
         _announce(system, as_json)
-        waiting = asyncio.create_task(stop.wait())
-        await asyncio.wait({system.supervisor, waiting}, return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        if system.supervisor.done():
-            system.supervisor.result()
-        print_status("Stopping; this takes a few seconds.")
+        try:
+            await system.supervisor
+        except asyncio.CancelledError:
+            print_status("Stopping; this takes a few seconds.")
 
 
 def _announce(system: LocalStack, as_json: bool) -> None:

@@ -4,7 +4,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -20,17 +20,29 @@ DESCRIPTION: Final = (
 
 
 class MinariWriter:
-    """A data set `NAME-v0` in `folder` that grows segment by segment; an earlier one of this name is replaced.
+    """A data set `NAME-v0` in `folder` that grows segment by segment; complete, it replaces an earlier one.
 
     `skipped` counts segments without a score: they have no reward.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._place, self._name = folder / f"{name}-v0", f"{name}-v0"
+        self._name = f"{name}-v0"
+        self._place = folder.absolute() / self._name  # Minari joins a relative path to itself
+        self._partial = self._place.with_name(f".{self._name}.partial")  # hidden: Minari does not list it
         self._storage: Any = None
         self.steps = self.skipped = 0
-        import_module("minari")  # a missing package must not delete the former data set
-        rmtree(self._place, ignore_errors=True)
+        import_module("minari")  # a missing package ends the command before it reads anything
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if self._storage is not None and kind is None:
+                rmtree(self._place, ignore_errors=True)
+                self._partial.rename(self._place)
+        finally:
+            rmtree(self._partial, ignore_errors=True)
 
     def add(self, segment: SegmentRows) -> None:
         """Append a judged segment as one episode; others are counted and left out."""
@@ -58,7 +70,8 @@ class MinariWriter:
         from gymnasium import spaces
         from minari.dataset.minari_storage import MinariStorage
 
-        data = self._place / "data"
+        rmtree(self._partial, ignore_errors=True)  # left by a killed process
+        data = self._partial / "data"
         data.mkdir(parents=True)
         observations = spaces.Box(-np.inf, np.inf, (features,), np.float32)
         storage = MinariStorage.new(data, observations, spaces.Discrete(len(ACTIONS)), data_format=FORMAT)

@@ -27,15 +27,15 @@ def read_summary(run: RunId) -> RunSummary:
     return read_store(work, run)
 
 
-def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:
-    """Write every figure once and return how many epochs have any. `follow` ends with the run."""
+def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> None:
+    """Write every figure once. `follow` ends with the run."""
     written: dict[int, set[str]] = {}
     summary = first
     while True:
         ended = summary.state in ENDED_STATES
         _write_new(tracker, summary, written, everything=ended or not follow)
         if ended or not follow:
-            return len(written)
+            return
         overwrite_line(f"{len(written)} epochs written; waiting for the next one; ctrl-C ends.")
         time.sleep(POLL_S)
         summary = read()
@@ -44,7 +44,7 @@ def feed(tracker: Tracker, first: RunSummary, read: Read, follow: bool) -> int:
 def _write_new(tracker: Tracker, summary: RunSummary, written: dict[int, set[str]], everything: bool) -> None:
     newest = max((row.epoch for row in summary.epochs), default=0)
     for row, step in zip(summary.epochs, steps_so_far(summary.epochs), strict=True):
-        done, judged = written.setdefault(row.epoch, set()), summary.config.judges_epoch(row.epoch)
+        done, judged = written.get(row.epoch, ()), summary.config.judges_epoch(row.epoch)
         ready = {
             name: value
             for name, value in epoch_scalars(row).items()
@@ -52,4 +52,4 @@ def _write_new(tracker: Tracker, summary: RunSummary, written: dict[int, set[str
         }
         if ready:
             tracker.write(ready, step, summary.updated)
-            done.update(ready)
+            written.setdefault(row.epoch, set()).update(ready)

@@ -12,8 +12,10 @@ if TYPE_CHECKING:
 def read_judges(path: Path | None, *, rules: bool, default_url: str = "", rubric: str | None = None) -> "JudgesFile":
     """The judges of a file, the built-in ones at `default_url`, or with `rules` the rules judge.
 
-    `rubric` replaces their rubric version. CliError with what is wrong in the file.
+    `rubric` replaces their rubric version. CliError for a file beside `rules`, or with what is wrong in the file.
     """
+    if rules and path is not None:
+        raise CliError(USAGE, "--judges and --rules both choose the judges: use only one of them.")
     from services.judge.config import load_judges, rules_only
     from shared.config.yaml_document import ConfigError
 

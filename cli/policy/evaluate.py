@@ -8,13 +8,12 @@ from functools import partial
 from statistics import fmean, median
 from typing import Any
 
-from scipy.stats import binomtest
-
 from cli.policy.play import PlayedEpisode, PlayOptions
 from cli.policy.policy_file import Policy
 from services.trainer.env.game_session import EpisodeReport
 from shared.contracts.run import RunConfig
 from shared.process.cores import usable_cores
+from studies.stats import share_estimate
 
 
 def played(policy: Policy, config: RunConfig, options: PlayOptions, episodes: int) -> Iterator[EpisodeReport]:
@@ -32,12 +31,12 @@ def _one(policy: Policy, config: RunConfig, options: PlayOptions, seed: int) -> 
 def summary(reports: Sequence[EpisodeReport]) -> dict[str, Any]:
     """How the episodes ended. `finished_low` and `_high` are the 95 % interval of the share (Wilson 1927)."""
     finished = [report for report in reports if report.finished]
-    interval = binomtest(len(finished), len(reports)).proportion_ci(method="wilson")
+    interval = share_estimate(len(finished), len(reports))
     return {
         "episodes": len(reports),
         "finished": len(finished),
-        "finished_low": round(float(interval.low), 4),
-        "finished_high": round(float(interval.high), 4),
+        "finished_low": round(interval.low, 4),
+        "finished_high": round(interval.high, 4),
         "deaths": sum(report.deaths for report in reports),
         "milestones_mean": round(fmean(report.milestones for report in reports), 2),
         "milestones_most": max(report.milestones for report in reports),

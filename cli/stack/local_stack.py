@@ -110,27 +110,37 @@ class LocalStack:
         await _run_all([*(one.supervise() for one in (*self.servers, *self.services)), *guards])
 
     async def stop(self) -> None:
-        """Drain and stop the services while bus and store still answer; then stop the servers."""
+        """Drain and stop the services while bus and store still answer; then stop the servers.
+
+        When this is cancelled, it kills the processes that it waits for and goes on.
+        """
         if hasattr(self, "supervisor"):
             self.supervisor.cancel()
         if self.connection_saved:  # otherwise the file belongs to another system
             self.layout.connection.unlink(missing_ok=True)
-        await asyncio.gather(*(one.stop() for one in self.services))
-        await asyncio.gather(*(one.stop() for one in self.servers))
+        try:
+            await asyncio.gather(*(one.stop() for one in self.services))
+        finally:
+            await asyncio.gather(*(one.stop() for one in self.servers))
 
 
 @asynccontextmanager
 async def run_stack(options: StackOptions, report: Report) -> AsyncIterator[LocalStack]:
     """Run a whole system during the body; stop every process afterwards, also after an error."""
     with locked_directory(options.root):
-        async with run_built_stack(await _start_on_free_ports(options, report)) as system:
+        system = await _start_on_free_ports(options, report)
+        try:
+            system.supervisor = asyncio.create_task(system.supervise())
             yield system
+        finally:
+            await system.stop()
 
 
 async def _start_on_free_ports(options: StackOptions, report: Report) -> LocalStack:
     """Start a system; choose other ports when another program was faster on one of them."""
+    ports = PortAllocator()
     for attempt in range(STARTS, 0, -1):
-        system = build_stack(options, report)
+        system = build_stack(options, report, ports)
         try:
             await system.start()
         except PortTaken as error:
@@ -151,21 +161,9 @@ def is_free_or_unchosen(port: int | None) -> bool:
     return port is None or is_free(port)
 
 
-@asynccontextmanager
-async def run_built_stack(system: LocalStack) -> AsyncIterator[LocalStack]:
-    """Run a system that `build_stack` made, during the body; start it unless it is started."""
-    try:
-        if not system.connection_saved:
-            await system.start()
-        system.supervisor = asyncio.create_task(system.supervise())
-        yield system
-    finally:
-        await system.stop()
-
-
-def build_stack(options: StackOptions, report: Report, ports_of: PortAllocator | None = None) -> LocalStack:
-    """Allocate ports (of `ports_of`), create secrets and describe every process; start nothing."""
-    layout, allocator = StackLayout(options.root.absolute()), ports_of or PortAllocator()
+def build_stack(options: StackOptions, report: Report, allocator: PortAllocator) -> LocalStack:
+    """Allocate ports, create secrets and describe every process; start nothing."""
+    layout = StackLayout(options.root.absolute())
     if options.store:
         options.store.mkdir(parents=True, exist_ok=True)  # an unusable path fails here, with its name
     ports = StackPorts(

@@ -1,4 +1,4 @@
-"""An exclusive lock on a directory: two systems, or two studies, must not share files, stores and secrets.
+"""Exclusive locks: on a directory, because two systems or studies must not share files, stores and secrets; on a file.
 
 The kernel holds the lock and releases it when this process exits, even when it is killed: locks never go stale.
 """
@@ -23,6 +23,34 @@ def locked_directory(root: Path, holder: str = "system", advice: str = "use it")
     with (root / "lock").open("a+", encoding="utf-8") as file:  # "w" would erase the holder's process id
         _lock(file, root, holder, advice)
         yield
+
+
+@contextmanager
+def locked_file(path: Path) -> Iterator[None]:
+    """Wait until no other command changes the file, and keep others waiting during the body.
+
+    For a body that reads the file, adds something and writes it: what others add meanwhile would be lost.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f"{path.name}.lock")
+    while True:
+        with lock.open("a") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            if not _is_at(held, lock):  # its former holder removed it: another one may have created it again
+                continue
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
+            return
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    """Whether an open file still has this name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
 def _lock(file: IO[str], root: Path, holder: str, advice: str) -> None:

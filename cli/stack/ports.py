@@ -4,44 +4,39 @@ import secrets
 import socket
 from hashlib import sha256
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
+
+from cli.errors import USAGE, CliError
 
 # SeaweedFS opens a gRPC port 10,000 above each HTTP port. Both stay below 32,768: the kernel gives higher ports to
 # outgoing connections, which could take a port between the check and its use.
-PORT_RANGE: Final = range(20_000, 22_700)
+PORT_RANGE = range(20_000, 22_700)
 USUAL_PORTS: Final = range(22_700, 24_700)  # apart from the others, which would take them at random
 GRPC_OFFSET: Final = 10_000
 MAX_TRIES: Final = 1_000
 
 
-def share_of_ports(number: int, of: int) -> range:
-    """The ports of program `number`, counted from 0, of so many that start systems at the same time."""
-    size = len(PORT_RANGE) // of
-    return PORT_RANGE[number * size : (number + 1) * size]
-
-
 class PortAllocator:
-    """Allocates free ports of a range, each once. Systems that start together need ranges of their own."""
+    """Allocates free ports of PORT_RANGE, each once."""
 
-    usual: ClassVar[range] = PORT_RANGE
-    """The range of an allocator that is given none."""
-
-    def __init__(self, ports: range | None = None) -> None:
-        self._ports = self.usual if ports is None else ports
+    def __init__(self) -> None:
+        self._ports = PORT_RANGE
         self._allocated: set[int] = set()
 
     def allocate(self, wanted: int | None = None) -> int:
-        """Return `wanted`, or any port that is free together with the one 10,000 above it; ValueError if taken."""
+        """Return `wanted`, or any port that is free together with the one 10,000 above it; CliError if taken."""
         if wanted is not None:
             if not is_free(wanted):
-                raise ValueError(f"port {wanted} is in use: choose another port, or omit the option to get a free one")
+                raise CliError(
+                    USAGE, f"Port {wanted} is in use: choose another port, or omit --port to get a free one."
+                )
             return self._claim(wanted)
         for _ in range(MAX_TRIES):
             port = secrets.choice(self._ports)
             if port not in self._allocated and is_free(port) and is_free(port + GRPC_OFFSET):
                 return self._claim(port)
-        raise ValueError(
-            f"no free port between {self._ports.start} and {self._ports.stop}: stop the programs that use them"
+        raise CliError(
+            USAGE, f"No port between {self._ports.start} and {self._ports.stop} is free: stop programs that use them."
         )
 
     def _claim(self, port: int) -> int:

@@ -128,7 +128,7 @@ class SupervisedProcess:
         return next((one for one in wanted if not is_free(one) and not listens(self.process.pid, one)), None)
 
     async def stop(self) -> None:
-        """Send SIGTERM; after the grace period kill the whole process group."""
+        """Send SIGTERM; after the grace period, or when this is cancelled, kill the whole process group."""
         self._stopping = True
         if self.process is None:
             return
@@ -138,7 +138,8 @@ class SupervisedProcess:
             await asyncio.wait_for(self.process.wait(), self.spec.grace_s)
         except TimeoutError:
             self.report(f"{self.spec.name} did not stop within {self.spec.grace_s:.0f} s; killing it")
-        await self.kill()
+        finally:
+            await self.kill()
 
     async def kill(self) -> None:
         """End the whole process group immediately: for a server that no process calls any more."""

@@ -28,9 +28,9 @@ class StackPorts:
     store: int | None
     services: Mapping[str, int]
 
-    def http_port(self, service_spec: str) -> int:
+    def http_port(self, service: str) -> int:
         """Return the HTTP port of a service."""
-        return self.api if service_spec == "coordinator" else self.services[service_spec]
+        return self.api if service == "coordinator" else self.services[service]
 
 
 class ModelServer(Protocol):

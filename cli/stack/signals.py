@@ -24,15 +24,19 @@ def die_with_parent() -> None:
 
 
 def run_cancellable(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Like `asyncio.run`, but SIGTERM cancels `work` as ctrl-C does, so that its cleanup runs."""
-    return asyncio.run(_cancelled_by_sigterm(work))
+    """Like `asyncio.run`, but SIGINT and SIGTERM cancel `work`, so that its cleanup runs.
+
+    Each further signal cancels what the cleanup waits for at that time. KeyboardInterrupt if `work` ends cancelled.
+    """
+    return asyncio.run(_cancelled_by_signals(work))
 
 
-async def _cancelled_by_sigterm(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+async def _cancelled_by_signals(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
         with suppress(NotImplementedError):  # the event loop of this platform has no signal handlers
-            loop.add_signal_handler(signal.SIGTERM, task.cancel)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, task.cancel)
     try:
         return await work()
     except asyncio.CancelledError:

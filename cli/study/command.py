@@ -11,7 +11,14 @@ from studies.episode_length import episode_length
 from studies.plan import LabelSettings, StudyPlan, Trial
 
 SET_BY_OPTIONS = ("world", "seed", "epochs", "epoch_steps", "episode_length", "frame_skip", "rewards")
-FIXED = {"env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "segment_steps": 100}
+BATCH = 2_048
+FIXED = {
+    "env_runners": 0,
+    "envs_per_runner": 16,
+    "batch_size": BATCH,
+    "segment_steps": 100,  # a longer segment of these short episodes would show several things
+}
+"""Fields of the runs that no option sets; `--set` may replace them."""
 PACKAGE = Path(__file__).parents[2]
 
 

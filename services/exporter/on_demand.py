@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from services.exporter.adapters.directory import replace_directory
+from services.exporter.adapters.orders import EpochOrders
 from services.exporter.adapters.parquet import ParquetDatasetWriter, SegmentRows
 from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
@@ -16,7 +17,6 @@ from services.exporter.render import episode_pictures, render, segment_pictures
 from services.exporter.settings import ExporterSettings
 from services.exporter.wiring import game_opener, render_options
 from shared.contracts.archive import read_manifest
-from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
@@ -77,12 +77,12 @@ async def export_segments(
 ) -> ExportResult[Path]:
     """Replay the selected segments into `directory/{run}/epoch_N/{episode}/{segment}/`; the values are these paths."""
     store = open_store(settings.store)
-    scores = ScoreLookup(store)
+    scores, orders = ScoreLookup(store), EpochOrders(store)
     options, open_game = render_options(settings.export), game_opener(settings.rom.file)
 
     async def export(raw: bytes) -> Path:
         manifest = read_manifest(raw)
-        start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
+        start = await orders.of(manifest.run, manifest.epoch)
         segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
         rendered = await asyncio.to_thread(render, raw, open_game(start.config), segment_scores, options)
         target = _target(directory, manifest)
@@ -106,6 +106,7 @@ async def export_video(
     start to the end of its last selected segment. No file is written if no segment can be replayed.
     """
     store, open_game = open_store(settings.store), game_opener(settings.rom.file)
+    orders = EpochOrders(store)
     pictures = episode_pictures if whole_episodes else segment_pictures
     selection = replace(selection, last_of_episode=whole_episodes)
 
@@ -113,7 +114,7 @@ async def export_video(
 
         async def add(raw: bytes) -> int:
             manifest = read_manifest(raw)
-            start = EpochStart.from_bytes(await store.get(keys.epoch_start(manifest.run, manifest.epoch)))
+            start = await orders.of(manifest.run, manifest.epoch)
             game = open_game(start.config)
             await asyncio.to_thread(lambda: video.add(pictures(raw, game), manifest.frame_skip))
             return manifest.steps + (manifest.first_step if whole_episodes else 0)
@@ -145,7 +146,7 @@ async def export_rows(
 ) -> ExportResult[int]:
     """Give the steps of the selected segments to `write`, one segment a call; the values are numbers of steps."""
     store = open_store(settings.store)
-    scores, potentials = ScoreLookup(store), Potentials(store)
+    scores, potentials = ScoreLookup(store), Potentials(store, EpochOrders(store))
 
     async def add(raw: bytes) -> int:
         segment = read_segment(raw)

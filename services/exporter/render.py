@@ -6,6 +6,7 @@ The replay is checked against the recorded RAM hashes; a segment that does not r
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from shared.errors import Transient
 from shared.game.emulator.emulator import Emulator
 from shared.game.games.game import Game
 from shared.game.recording.png import palette_png
-from shared.game.recording.replay import prefix_pictures, replay
+from shared.game.recording.replay import prefix_pictures, replay, verify
 from shared.game.recording.segment import ACTORS, Segment, read_segment
 
 
@@ -89,18 +90,34 @@ def render(
 
 
 def segment_pictures(raw: bytes, game: Game) -> Iterator[NDArray[np.uint8]]:
-    """Replay the archive and yield the RGB picture (144, 160, 3) of every step; errors are those of `render`."""
-    return _pictures(read_segment(raw), game, threading.Event(), None)
+    """Yield the RGB picture (144, 160, 3) of every step; errors are those of `render`.
+
+    The archive is verified by a replay of its own before this returns: so no picture of a wrong one is used.
+    """
+    return _pictures(_verified(raw, game), game, threading.Event(), None)
 
 
 def episode_pictures(raw: bytes, game: Game) -> Iterator[NDArray[np.uint8]]:
     """As `segment_pictures`, from the start of the segment's episode on."""
-    emulator = Emulator(game)
+    segment = _verified(raw, game)
+    return chain(_prefix_pictures(segment, game), _pictures(segment, game, threading.Event(), None))
+
+
+def _verified(raw: bytes, game: Game) -> Segment:
+    segment, emulator = read_segment(raw), Emulator(game)
     try:
-        yield from map(_rgb, prefix_pictures(read_segment(raw), emulator))
+        verify(segment, emulator)
     finally:
         emulator.close()
-    yield from segment_pictures(raw, game)
+    return segment
+
+
+def _prefix_pictures(segment: Segment, game: Game) -> Iterator[NDArray[np.uint8]]:
+    emulator = Emulator(game)
+    try:
+        yield from map(_rgb, prefix_pictures(segment, emulator))
+    finally:
+        emulator.close()
 
 
 def _pictures(

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 
+from services.exporter.adapters.orders import EpochOrders
 from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.domain.manifest import MANIFEST, POTENTIAL
 from services.exporter.render import RenderedSegment, RenderOptions, render
 from shared.contracts.base import sha256
-from shared.contracts.epoch import EpochStart
 from shared.contracts.events import SegmentExported
-from shared.contracts.ids import Digest, RunId
+from shared.contracts.ids import Digest
 from shared.contracts.run import RunConfig
 from shared.contracts.scores import SegmentScores
 from shared.game.games.game import Game
@@ -35,6 +35,8 @@ class SegmentExporter:
 
     def __init__(self, store: Store, scores: ScoreLookup, open_game: OpenGame, options: RenderOptions) -> None:
         self._store, self._scores, self._open_game, self._options = store, scores, open_game, options
+        self._orders = EpochOrders(store)
+        self._potentials = Potentials(store, self._orders)
 
     async def export(self, place: SegmentPlace, digest: str | None = None) -> SegmentExported:
         """Export the segment unless its export exists, and return its event.
@@ -45,7 +47,7 @@ class SegmentExporter:
         if existing is not None:
             return existing
         raw = await self._store.get(keys.segment(*place), digest)
-        game = self._open_game(await self._config(place.run, place.epoch))
+        game = self._open_game((await self._orders.of(place.run, place.epoch)).config)
         scores = await self._scores.segment(place.run, place.epoch, place.segment)
         rendered = await self._with_potential(raw, await self._render(raw, game, scores))
         # Another replica may have finished during the replay: its manifest lists the files that it wrote.
@@ -67,7 +69,9 @@ class SegmentExporter:
 
     async def _with_potential(self, raw: bytes, rendered: RenderedSegment) -> RenderedSegment:
         """Add the potentials as a file; unchanged if nothing shaped the segment or its model expired."""
-        potentials = await Potentials(self._store).of(read_segment(raw))
+        if rendered.manifest.segment.reward_model is None:
+            return rendered
+        potentials = await self._potentials.of(await asyncio.to_thread(read_segment, raw))
         if potentials is None:
             return rendered
         data = json.dumps([round(float(value), DIGITS) for value in potentials]).encode()
@@ -87,9 +91,6 @@ class SegmentExporter:
         await asyncio.gather(*(put(name, data) for name, data in rendered.files.items()))
         # If another replica committed first, its manifest counts.
         return (await create_or_read(self._store, prefix + MANIFEST, rendered.manifest.to_bytes())).data
-
-    async def _config(self, run: RunId, epoch: int) -> RunConfig:
-        return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config
 
 
 def _event(place: SegmentPlace, manifest: bytes) -> SegmentExported:

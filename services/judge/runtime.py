@@ -7,7 +7,7 @@ import structlog
 
 from services.judge import telemetry
 from services.judge.adapters.rules_model import RulesModel
-from services.judge.config import JudgesFile, load_phases
+from services.judge.config import JudgesFile, load_phases, rules_only
 from services.judge.domain.judge_gates import JudgeThresholds
 from services.judge.pairs.pair_handler import PairHandler
 from services.judge.service.gate_keeper import GateKeeper
@@ -22,6 +22,7 @@ from services.judge.settings import JudgeGroup
 from shared.llm.budget import Budget
 from shared.llm.port import RouteUnavailable
 from shared.llm.route import RouteClient
+from shared.store import keys
 from shared.store.port import Store
 
 QUEUE_S = 60.0  # longest expected time in the queue of a route; with more, a stopping service gives back more work
@@ -121,6 +122,11 @@ class JudgeRuntime:
             await self.ledgers.flush()
         for route in self.routes.values():
             await route.close()
+
+
+def rules_runtime(store: Store, rubric: str = keys.RUBRIC) -> JudgeRuntime:
+    """Return the rules judge in this process, without a server and unmonitored, for tools and studies."""
+    return JudgeRuntime(store, rules_only().with_rubric(rubric), JudgeGroup(), monitoring=False)
 
 
 def _name(judge: Judge | None) -> str | None:

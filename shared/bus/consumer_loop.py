@@ -21,6 +21,7 @@ from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus, ConsumerMissing, Delivery
 from shared.bus.topology import ACK_WAIT_S
 from shared.errors import Transient, ZeldaError
+from shared.process.stop import wait_for_stop
 
 FETCH_S: Final = 2.0  # a running fetch receives nothing after a bus restart: a longer one delays the recovery
 BATCH: Final = 64  # larger pulls made the client drop messages
@@ -74,22 +75,22 @@ class ConsumerLoop:
         failures = 0
         while not stop.is_set():
             if self._outage.active and await self._outage.check():
-                await _wait_for_stop(stop, OUTAGE_S)
+                await wait_for_stop(stop, OUTAGE_S)
                 continue
             if not self._consumer.active() or not (free := await self._free_slots(stop)):
-                await _wait_for_stop(stop, PAUSES_S[0])
+                await wait_for_stop(stop, PAUSES_S[0])
                 continue
             try:
                 deliveries = await self._bus.fetch(self._subscription, min(free, BATCH), self._fetch_s)
             except ConsumerMissing as error:
                 await self._restore(error)
-                await _wait_for_stop(stop, PAUSES_S[-1 if self.missing else 0])
+                await wait_for_stop(stop, PAUSES_S[-1 if self.missing else 0])
                 continue
             except Transient as error:
-                pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
+                pause_s = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
                 failures += 1
-                log.warning("fetch failed", consumer=self.name, error=str(error), retry_s=pause)
-                await _wait_for_stop(stop, pause)
+                log.warning("fetch failed", consumer=self.name, error=str(error), retry_s=pause_s)
+                await wait_for_stop(stop, pause_s)
                 continue
             failures = 0
             metrics.LAST_FETCH.labels(self.name).set_to_current_time()
@@ -97,14 +98,14 @@ class ConsumerLoop:
                 self._start(group, delivery)
 
     async def _free_slots(self, stop: asyncio.Event) -> int:
-        """How many events may start now; waits for a free slot or for the stop."""
+        """How many events may start now, possibly none; waits for a free slot or for the stop."""
         if len(self._work) >= self._consumer.slots:
             self._slot_free.clear()
             waits = (asyncio.ensure_future(self._slot_free.wait()), asyncio.ensure_future(stop.wait()))
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for wait in waits:
                 wait.cancel()
-        return 0 if stop.is_set() else self._consumer.slots - len(self._work)
+        return 0 if stop.is_set() else max(0, self._consumer.slots - len(self._work))  # the slots may have shrunk
 
     def _start(self, group: asyncio.TaskGroup, delivery: Delivery) -> None:
         self._unstarted.add(delivery)
@@ -174,10 +175,3 @@ class ConsumerLoop:
         if late:
             log.warning("work given back", consumer=self.name, events=len(late))
             await asyncio.wait(late)
-
-
-async def _wait_for_stop(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return

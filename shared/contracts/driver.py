@@ -8,7 +8,8 @@ from shared.contracts.base import Contract
 from shared.contracts.events import Epoch, Key
 from shared.contracts.ids import Digest, EpisodeId, RunId
 
-DriverState = Literal["starting", "idle", "exploring", "training", "evaluating", "ended"]
+DriverState = Literal["waiting", "starting", "idle", "exploring", "training", "evaluating", "ended"]
+"""`waiting`: the run has no driver yet, because all places are taken."""
 EVALUATION_S: Final = "evaluation_s"
 """Metric of a finished epoch: the seconds that its evaluation took."""
 
@@ -26,6 +27,8 @@ SuggestionOutcome = Literal["taken", "not_taken", "stale", "missing", "skipped"]
 """`taken`: the next action of the policy was the suggested one. `stale`: the answer came too late, or for another room.
 `missing`: no valid answer came. `skipped`: a drawn step that was not asked about."""
 BreakerState = Literal["closed", "half-open", "open"]
+BREAKER_NUMBERS: Final[dict[BreakerState, int]] = {"closed": 0, "half-open": 1, "open": 2}
+"""The states as metrics show them."""
 
 NEEDS: Final[tuple[Need, ...]] = ("dialog", "puzzle")
 """In the order of precedence: a dialog stops everything else."""

@@ -129,7 +129,7 @@ class ExploredArchive(Contract):
 
     run: RunId
     steps: int = Field(ge=0, description="steps of the exploration")
-    seconds: float = Field(ge=0, description="wall time of the driver that ended it")
+    seconds: float = Field(ge=0, description="wall time of all drivers that explored and shortened the path")
     cells: int = Field(ge=0, description="cells of the exploration's own archive")
     path_steps: int = Field(ge=0, description="steps of the path that begins the run's archive")
     archive: ArchiveRef

@@ -12,6 +12,7 @@ OVERLOAD = (429, 503)  # llm-d's flow control: 429 contended, 503 no endpoint
 TIMED_OUT = 408
 FIRST_OUTAGE = 500  # and above: proxies invent their own codes (520 to 529); changed settings fix none of them
 MAX_RETRY_AFTER_S = 300.0  # an hour would stop the run; the breaker covers long outages
+ATTEMPT_S = 1.0  # what an attempt needs at least: a shorter one could only time out
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +52,14 @@ def retry_after(value: str | None, now: datetime) -> float | None:
     return min(max(0.0, (when - now).total_seconds()), MAX_RETRY_AFTER_S)
 
 
-def pause_before_retry(outcome: CallOutcome, left_s: float, draw: float, *, needs_s: float = 1.0) -> float | None:
+def pause_before_retry(outcome: CallOutcome, left_s: float, draw: float) -> float | None:
     """Return the seconds to wait before the second attempt, or None for no second attempt.
 
-    `left_s` is the rest of the call's total time; `draw` in [0, 1) is the jitter. The attempt needs `needs_s` after the
-    wait, else it could only time out. Slow retries belong to the bus.
+    `left_s` is the rest of the call's total time; `draw` in [0, 1) is the jitter. The attempt needs a second after
+    the wait, else it could only time out. Slow retries belong to the bus.
     """
     if outcome.kind in ("answer", "refused"):
         return None
     asked = outcome.retry_after_s if outcome.retry_after_s is not None else 0.25
     pause = asked + draw * max(0.25, asked * 0.1)
-    return pause if pause + needs_s <= left_s else None
+    return pause if pause + ATTEMPT_S <= left_s else None

@@ -1,4 +1,4 @@
-"""What the judge needs from outside: a model that completes a chat. Nothing here depends on HTTP."""
+"""What judge and planner need from outside: a model that completes a chat. Nothing here depends on HTTP."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +10,10 @@ from shared.errors import Transient
 
 class RouteUnavailable(Transient):
     """The route gave no answer: refused, timed out, overloaded, or its breaker is open. A later call may succeed."""
+
+
+class RouteTimeout(RouteUnavailable):
+    """The route did not answer within the time limit of a call. The limit may grow: a later call may be answered."""
 
 
 class RequestRefused(Exception):
@@ -46,7 +50,7 @@ class TokenOptions:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One sample as the server returned it: unchecked until domain/replies.py parses it.
+    """One sample as the server returned it: unchecked until the caller parses it.
 
     `tokens` is empty unless the request asked for log-probabilities and the server has them.
     """
@@ -71,7 +75,10 @@ class ChatModel(Protocol):
     """A model behind a route."""
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the completion within queueing and total timeout. Raises RouteUnavailable or RequestRefused."""
+        """Return the completion within queueing and total timeout.
+
+        Raises RouteUnavailable (RouteTimeout after the total timeout) or RequestRefused.
+        """
         ...
 
     def choices_per_request(self, wanted: int) -> int:

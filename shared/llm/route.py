@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 import httpx
 import structlog
 
+from shared.contracts.driver import BREAKER_NUMBERS
 from shared.llm.budget import BudgetExhausted
 from shared.llm.call_outcome import CallOutcome, classify_response, pause_before_retry
 from shared.llm.client_pool import ClientPool
@@ -28,7 +29,14 @@ from shared.llm.limits.breaker import Breaker
 from shared.llm.limits.call_time import CallTime
 from shared.llm.limits.choice_limit import ChoiceLimit
 from shared.llm.limits.concurrency import ConcurrencyController
-from shared.llm.port import Completion, CompletionRequest, RequestRefused, RouteUnavailable, TooManyChoices
+from shared.llm.port import (
+    Completion,
+    CompletionRequest,
+    RequestRefused,
+    RouteTimeout,
+    RouteUnavailable,
+    TooManyChoices,
+)
 from shared.llm.request_headers import request_headers
 from shared.llm.route_metrics import RouteMetrics
 from shared.llm.route_spec import RouteSpec
@@ -39,7 +47,6 @@ LIST_MODELS_TIMEOUT_S = 10.0  # whole exchange; longer, and the service seems to
 NOT_RECEIVED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.WriteError, httpx.WriteTimeout, ssl.SSLError)
 REQUEST_ERRORS = (400, 413, 422)  # the request itself is wrong; 401, 403 and 404 are configuration errors
 AUTH_ERRORS = (401, 403)
-_BREAKER_VALUE = {"closed": 0, "half-open": 1, "open": 2}
 log = structlog.get_logger(__name__)
 
 
@@ -143,7 +150,7 @@ class RouteClient:
             timeout = CallOutcome("outage", f"no answer within {limit_s:g} s")
             self._on_failure(timeout, overload=True)
             self._adapt_time_limit(limit_s)
-            raise RouteUnavailable(f"route {self.name}: {timeout.detail}") from error
+            raise RouteTimeout(f"route {self.name}: {timeout.detail}") from error
         except (asyncio.CancelledError, BudgetExhausted):
             self.breaker.release_probe()  # we ended the call: it says nothing about the route
             raise
@@ -267,4 +274,4 @@ class RouteClient:
     def _export_metrics(self) -> None:
         self._metrics.limit.labels(self.name).set(self.concurrency.limit)
         self._metrics.in_flight.labels(self.name).set(self._semaphore.in_flight)
-        self._metrics.breaker.labels(self.name).set(_BREAKER_VALUE[self.breaker.state(time.monotonic())])
+        self._metrics.breaker.labels(self.name).set(BREAKER_NUMBERS[self.breaker.state(time.monotonic())])

@@ -21,6 +21,7 @@ from shared.bus.port import Bus
 from shared.config.settings import ServiceSettings, StoreSettings
 from shared.errors import Fatal, Transient
 from shared.process.exits import EXIT_TOPOLOGY
+from shared.process.stop import wait_for_stop
 from shared.runtime.health import NOT_FOUND, Health, serve
 from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
@@ -114,7 +115,7 @@ class ServiceRunner(Generic[S]):
             except Fatal as error:
                 log.error("connection refused", target=what, error=str(error))
                 raise _EarlyExit(EXIT_TOPOLOGY if what == "topology" else EXIT_FATAL) from error
-            await _sleep_until(self._stop, pause)
+            await wait_for_stop(self._stop, pause)
             pause = min(pause * 2, 2.0)
         raise _EarlyExit(0)
 
@@ -226,13 +227,6 @@ async def _raise_when_closed(bus: Bus) -> None:
     """Raise ConnectionClosed when the bus client has given up."""
     await bus.closed.wait()
     raise ConnectionClosed("the bus closed the connection: only a new process can reconnect")
-
-
-async def _sleep_until(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return
 
 
 def _log_fatal(errors: BaseExceptionGroup[Fatal]) -> int:

@@ -89,11 +89,11 @@ def score(run: RunId, epoch: int, segment: SegmentId, rubric: str = RUBRIC) -> s
     return f"{scores_prefix(run, epoch, rubric)}{segment}.json"
 
 
-def is_score(key: str, run: RunId, epoch: int, rubric: str = RUBRIC) -> bool:
-    """Whether `score` built this key."""
-    name = key.removeprefix(scores_prefix(run, epoch, rubric)).removesuffix(".json")
+def is_score(key: str, run: RunId, epoch: int) -> bool:
+    """Whether `score` built this key, under the default rubric."""
+    name = key.removeprefix(scores_prefix(run, epoch)).removesuffix(".json")
     try:
-        return key == score(run, epoch, SegmentId(name), rubric)
+        return key == score(run, epoch, SegmentId(name))
     except ValueError:  # not a segment id
         return False
 

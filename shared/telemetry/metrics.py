@@ -25,9 +25,9 @@ def gauge(name: str, what: str, labels: Sequence[str] = ()) -> Gauge:
     return Gauge(_full(name, ""), what, labels)
 
 
-def seconds(name: str, what: str, labels: Sequence[str] = (), buckets: Sequence[float] = SECONDS) -> Histogram:
+def seconds(name: str, what: str, labels: Sequence[str] = ()) -> Histogram:
     """A histogram of durations; its name ends in `_seconds`."""
-    return Histogram(_full(name, "_seconds"), what, labels, buckets=buckets)
+    return Histogram(_full(name, "_seconds"), what, labels, buckets=SECONDS)
 
 
 def _full(name: str, suffix: str) -> str:

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 import bramble
 from bramble.solver.walker import Walker
 from bramble.solver.walkthrough import play_with
-from services.judge.config import JudgesFile, JudgeSpec
-from services.judge.runtime import JudgeRuntime
-from services.judge.settings import JudgeGroup
+from services.judge.runtime import rules_runtime
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.pipeline import train_in_thread
 from services.rewardmodel.wiring import build_handlers
@@ -28,10 +26,9 @@ from shared.contracts.card import RewardModelCard
 from shared.contracts.envelope import wrap
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.events import EpochFinished, SegmentReady
-from shared.contracts.ids import Digest, JudgeName
+from shared.contracts.ids import Digest
 from shared.contracts.learning.reward_learning import ShapingConfig
 from shared.contracts.run import RunConfig
-from shared.contracts.scores import DIMENSIONS
 from shared.game.observation import counters
 from shared.game.recording.recorded_states import Counts
 from shared.runtime.service import ServicePorts
@@ -134,8 +131,7 @@ async def run_gate(world: str, episodes: int, monotone: bool = True) -> GateResu
 async def train_on(store: Store, references: list[SegmentRef], group: RewardModelGroup) -> RewardModelCard:
     """Judge the segments by the rules and train on the labels, with the handlers of the services."""
     finished = await _finish_epoch(store, references)
-    spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
-    judge = JudgeRuntime(store, JudgesFile(judges=(spec,)), JudgeGroup(), monitoring=False)
+    judge = rules_runtime(store)
     for reference in references:
         ready = SegmentReady(run=RUN, epoch=0, **reference.model_dump())
         await judge.handlers.segment_ready(wrap(ready, source="gate"))

@@ -2,7 +2,7 @@
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -15,6 +15,8 @@ from services.judge.domain.rubric import rubric_text
 from shared.config.problems import first_problem
 from shared.contracts.base import sha256
 from shared.contracts.scores import DIMENSIONS, JudgeResult
+from studies.json_lines import append_line, read_lines, split_lines
+from studies.judges.bank import Bank
 from studies.judges.variants import Variant
 
 UNASKED: Final = ("route", "prices", "examples")
@@ -22,7 +24,7 @@ UNASKED: Final = ("route", "prices", "examples")
 
 
 class AnswersError(ValueError):
-    """The file is damaged or holds the answers of other judges. The message says what to do."""
+    """The file is damaged, or holds answers of other judges or about another bank. The message says what to do."""
 
 
 class Answer(BaseModel):
@@ -82,13 +84,12 @@ class AnswersFile:
         self.answers = dict(answers)
 
     @classmethod
-    def open(cls, folder: Path, file: JudgesFile) -> Self:
-        """Open the folder to add answers of these judges. Raises AnswersError if it holds those of others."""
+    def open(cls, folder: Path, file: JudgesFile, bank: Bank) -> Self:
+        """Open the folder to add answers of these judges about this bank. Raises AnswersError if it holds others."""
         digest = judges_digest(file)
         if _source(folder) is None:
-            folder.mkdir(parents=True, exist_ok=True)
-            plain(folder).write_text(f"{_head(digest, [str(spec.model) for spec in file.judges])}\n", encoding="utf-8")
-        found = cls.load(folder)
+            append_line(plain(folder), _head(digest, [str(spec.model) for spec in file.judges], bank))
+        found = cls.load(folder, bank)
         if found.digest != digest:
             raise AnswersError(
                 f"{folder} holds the answers of other judges or of another rubric: give these judges another --name"
@@ -98,23 +99,40 @@ class AnswersFile:
         return found
 
     @classmethod
-    def load(cls, folder: Path) -> Self:
-        """Read the answers of a folder. A last line that was cut off by a crash is dropped from the file."""
+    def load(cls, folder: Path, bank: Bank) -> Self:
+        """Read the answers of a folder. A last line that was cut off by a crash is dropped from the file.
+
+        Raises AnswersError if the folder holds no answers, they are damaged, or they are about another bank.
+        """
         source = _source(folder)
         if source is None:
             raise AnswersError(f"{folder} holds no answers: ask judges with `zelda judge bench`")
-        if source == plain(folder):
-            _drop_cut_line(source)
-        lines = _lines(source)
+        lines = read_lines(source) if source == plain(folder) else split_lines(gzip.decompress(source.read_bytes()))
         try:
-            head = json.loads(next(lines, ""))
-            answers = [Answer.model_validate_json(line) for line in lines]
+            head = json.loads(lines[0] if lines else "")
+            answers = [Answer.model_validate_json(line) for line in lines[1:]]
             found = {(one.segment, one.variant): one for one in answers}
-            return cls(folder, str(head["judges"]), found, head.get("rubric"))
+            kept = cls(folder, str(head["judges"]), found, head.get("rubric"))
+            stated = head.get("bank")
         except ValidationError as error:
             raise AnswersError(f"{source} is damaged: {first_problem(error)}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise AnswersError(f"{source} does not begin with the judges that answered ({error})") from error
+        kept._require_bank(bank, stated)
+        return kept
+
+    def _require_bank(self, bank: Bank, stated: str | None) -> None:
+        """Raise AnswersError unless the answers are about this bank: other banks use the same names of segments.
+
+        Files from before 2026-11-28 do not state their bank: they count as answers about the published one.
+        """
+        unknown = sorted({segment for segment, _ in self.answers} - {one.name for one in bank.segments})
+        if unknown or (stated or Bank.load().digest) != bank.digest:
+            which = f"{unknown[0]}, which the bank has not" if unknown else "another bank"
+            raise AnswersError(
+                f"{self.folder} answers about {which}: ask about this bank in another folder, with `zelda judge bench "
+                "--out`"
+            )
 
     def of(self, variant: Variant) -> dict[str, Answer]:
         """Return the answers about one variant by segment."""
@@ -122,8 +140,7 @@ class AnswersFile:
 
     def add(self, answer: Answer) -> None:
         """Append an answer."""
-        with plain(self.folder).open("a", encoding="utf-8") as out:
-            out.write(f"{answer.model_dump_json()}\n")
+        append_line(plain(self.folder), answer.model_dump_json())
         self.answers[answer.segment, answer.variant] = answer
 
     def pack(self) -> Path:
@@ -151,18 +168,6 @@ def _source(folder: Path) -> Path | None:
     return next((path for path in (plain(folder), packed(folder)) if path.exists()), None)
 
 
-def _head(digest: str, models: list[str]) -> str:
-    head: dict[str, Any] = {"judges": digest, "models": models, "rubric": rubric_digest()}
+def _head(digest: str, models: list[str], bank: Bank) -> str:
+    head: dict[str, Any] = {"judges": digest, "models": models, "rubric": rubric_digest(), "bank": bank.digest}
     return json.dumps(head)
-
-
-def _drop_cut_line(file: Path) -> None:
-    raw = file.read_bytes()
-    if raw and not raw.endswith(b"\n"):
-        file.write_bytes(raw[: raw.rfind(b"\n") + 1])
-
-
-def _lines(file: Path) -> Iterator[str]:
-    raw = file.read_bytes()
-    text = gzip.decompress(raw) if file.suffix == ".gz" else raw
-    return iter(text.decode("utf-8").splitlines())

@@ -10,6 +10,7 @@ from services.judge.config import JudgesFile, weights_in
 from services.judge.domain.facts.timeline import render
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.phases import weighted_mean
+from services.judge.offline.slow_routes import evaluate_patiently
 from services.judge.runtime import JudgeRuntime
 from services.judge.service.judge import Judge
 from services.judge.service.loader import LoadedSegment
@@ -20,12 +21,11 @@ from shared.llm.budget import Budget, BudgetTracker
 from shared.llm.port import RouteUnavailable
 from shared.store.memory import MemoryStore
 from studies.judges.answers import Answer, AnswersError, AnswersFile
-from studies.judges.bank import Bank, BankSegment
+from studies.judges.bank import Bank, BankError, BankSegment
 from studies.judges.pairs import PairAnswer, PairAnswers
 from studies.judges.replay import BankReplay
 from studies.judges.variants import Variant, varied
 
-ATTEMPTS: Final = 6  # a slow route needs some calls until its time limit fits
 RETRY_S: Final = 2.0
 WHOLE: Final = 1_000_000  # tokens: no fact is left out where the length of the text is measured
 
@@ -44,9 +44,11 @@ class BankPanel:
     async def ask(
         self, segments: Sequence[BankSegment], variant: Variant, kept: AnswersFile, on_answer: Callable[[Answer], None]
     ) -> None:
-        """Ask about each segment that has no answer yet. Raises RouteUnavailable if a route stays silent."""
+        """Ask about each segment that has no answer yet.
+
+        Raises RouteUnavailable if a route stays silent, and BankError if play takes another course than the bank says.
+        """
         asked = kept.of(variant)
-        await self._runtime.probe_routes(retry=False)
 
         async def one(segment: BankSegment) -> None:
             async with self._slots:
@@ -55,11 +57,12 @@ class BankPanel:
                 on_answer(answer)
 
         try:
+            await self._runtime.probe_routes(retry=False)
             async with asyncio.TaskGroup() as group:
                 for segment in segments:
                     if segment.name not in asked:
                         group.create_task(one(segment))
-        except* RouteUnavailable as errors:
+        except* (RouteUnavailable, BankError) as errors:
             raise errors.exceptions[0] from None
         finally:
             await self._runtime.close()
@@ -70,7 +73,7 @@ class BankPanel:
         kept: PairAnswers,
         on_answer: Callable[[PairAnswer], None],
     ) -> None:
-        """Ask the judge of pairs about each pair that has no answer yet, in both orders."""
+        """Ask the judge of pairs about each pair that has no answer yet, in both orders. Raises as `ask`."""
         judge = judge_of_pairs(self._runtime.pool)
         if judge is None:
             raise AnswersError("no judge rates progress, and that one compares pairs: add one to the judges file")
@@ -111,16 +114,8 @@ class BankPanel:
         )
 
     async def _evaluate(self, judge_input: JudgeInput) -> list[JudgeResult]:
-        for left in reversed(range(ATTEMPTS)):
-            try:
-                budget = BudgetTracker(Budget())
-                judges = self._runtime.pool.judges
-                return list(await asyncio.gather(*(judge.evaluate(judge_input, budget) for judge in judges)))
-            except RouteUnavailable:
-                if not left:
-                    raise
-                await asyncio.sleep(RETRY_S)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        judges = self._runtime.pool.judges
+        return await asyncio.gather(*(evaluate_patiently(judge, judge_input, pause_s=RETRY_S) for judge in judges))
 
 
 def _varied(loaded: LoadedSegment, variant: Variant) -> JudgeInput:

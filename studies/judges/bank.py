@@ -11,6 +11,9 @@ from typing import Final, Literal, Self, get_args
 
 import numpy as np
 
+from shared.contracts.base import sha256
+from shared.contracts.ids import Digest
+
 Half = Literal["dev", "test"]
 HALVES: Final[tuple[Half, ...]] = get_args(Half)
 FILE: Final = Path(__file__).with_name("bank.npz")
@@ -56,6 +59,11 @@ class Bank:
 
     episodes: tuple[BankEpisode, ...]
     segments: tuple[BankSegment, ...]
+
+    @property
+    def digest(self) -> Digest:
+        """SHA-256 of what judges are asked about: the names of the segments and their courses."""
+        return Digest(sha256("\n".join(f"{one.name} {one.digest}" for one in self.segments).encode()))
 
     def half(self, half: Half) -> list[BankSegment]:
         """Return the segments of one half, in the order in which judges see them."""

@@ -56,8 +56,8 @@ def fit(score: Reals, error: Reals, better: Pairs) -> SpreadCalibration:
     return SpreadCalibration(float(scale), float(floor))
 
 
-def expected_calibration_error(probability: Reals, better: Pairs) -> float | None:
-    """Return the expected calibration error over these pairs; None without a pair.
+def equal_width_calibration_error(probability: Reals, better: Pairs) -> float | None:
+    """Return the expected calibration error over these pairs, in BINS bins of equal width; None without a pair.
 
     Each pair counts once, from the side that the judge prefers: its confidence against how often it is right.
     """

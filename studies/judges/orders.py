@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
 from studies.stats import Estimate, Reals
 
 Ints = NDArray[np.int64]
@@ -48,14 +49,21 @@ def _right(score: Reals) -> Reals:
 
 def _mean_of_pairs(values: Reals, better: Pairs, episode: Ints, seed: int) -> Estimate | None:
     """The mean of `values` (n, n) over the pairs of `better`; None without a pair."""
-    if not better.any():
+    names, number = np.unique(episode, return_inverse=True)
+    one, other = np.nonzero(better)
+    return mean_over_pairs(values[one, other], number[one], number[other], len(names), seed)
+
+
+def mean_over_pairs(values: Reals, first: Ints, second: Ints, episodes: int, seed: int = 0) -> Estimate | None:
+    """Return the mean of `values` (P,) with a 95 % interval; None without a pair.
+
+    `first` and `second` (P,) are the episodes of each pair, numbered from 0 below `episodes`.
+    """
+    if not len(values):
         return None
-    chosen = better * values
-    counts = _resampled_counts(episode, seed)
-    pairs = ((counts @ better.astype(np.float64)) * counts).sum(1)
-    shares = ((counts @ chosen) * counts).sum(1)[pairs > 0] / pairs[pairs > 0]
-    low, high = np.quantile(shares, (0.025, 0.975))
-    return Estimate(float(chosen.sum() / better.sum()), float(low), float(high))
+    draws = np.random.default_rng(seed).multinomial(episodes, np.full(episodes, 1 / episodes), RESAMPLES)
+    interval = pair_mean_interval(values, first, second, draws)
+    return None if interval is None else Estimate(float(values.mean()), *interval)
 
 
 def flips(score: Reals, again: Reals, better: Pairs) -> float | None:
@@ -87,12 +95,3 @@ def led_to_more(gain: Ints, following: NDArray[np.float64]) -> Pairs:
     """Pairs that gained equally, of which the first gained more in the segments that follow; NaN is unknown."""
     pairs: Pairs = (gain[:, None] == gain[None, :]) & (following[:, None] > following[None, :])
     return pairs
-
-
-def _resampled_counts(episode: Ints, seed: int) -> Reals:
-    """How often each segment occurs in each resample, (RESAMPLES, n)."""
-    names, number = np.unique(episode, return_inverse=True)
-    rng = np.random.default_rng(seed)
-    draws = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
-    counts: Reals = draws[:, number].astype(np.float64)
-    return counts

@@ -9,10 +9,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from services.judge.domain.pair_votes import PairVote, soft_label
 from shared.config.problems import first_problem
+from studies.json_lines import append_line, read_lines
 from studies.judges.answers import AnswersError
 from studies.judges.bank import BankSegment
-from studies.judges.calibration import expected_calibration_error
-from studies.judges.orders import RESAMPLES, Ints
+from studies.judges.calibration import equal_width_calibration_error
+from studies.judges.orders import Ints, mean_over_pairs
 from studies.judges.table import DIGITS, BenchRow, rounded
 from studies.stats import Interval, Reals
 
@@ -44,25 +45,26 @@ class PairAnswer(BaseModel):
 
 
 class PairAnswers:
-    """The file `pairs.jsonl` of a folder of answers."""
+    """The file `pairs.jsonl` of a folder of answers, whose AnswersFile states judges and bank."""
 
     def __init__(self, file: Path, answers: Sequence[PairAnswer]) -> None:
         self.file, self.answers = file, list(answers)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Read the file; an absent one is empty. Raises AnswersError if it is damaged."""
+        """Read the file; an absent one is empty. A last line that was cut off is dropped from it.
+
+        Raises AnswersError if it is damaged.
+        """
         file = folder / "pairs.jsonl"
-        lines = file.read_text("utf-8").splitlines(keepends=True) if file.exists() else []
         try:
-            return cls(file, [PairAnswer.model_validate_json(line) for line in lines if line.endswith("\n")])
+            return cls(file, [PairAnswer.model_validate_json(line) for line in read_lines(file)])
         except ValidationError as error:
             raise AnswersError(f"{file} is damaged: {first_problem(error)}") from error
 
     def add(self, answer: PairAnswer) -> None:
         """Append an answer."""
-        with self.file.open("a", encoding="utf-8") as out:
-            out.write(f"{answer.model_dump_json()}\n")
+        append_line(self.file, answer.model_dump_json())
         self.answers.append(answer)
 
     def lacks(self, first: BankSegment, second: BankSegment) -> bool:
@@ -140,7 +142,9 @@ def pair_row(answers: Sequence[PairAnswer], segments: Sequence[BankSegment]) -> 
         pairs_accuracy=_interval(right, np.array([[a.episode, b.episode] for a, b in zip(first, second, strict=True)])),
         flip_rate=_mean(flipped),
         position_preference=_mean(shown_first.ravel() - 0.5),
-        ece_raw=rounded(expected_calibration_error(np.where(truth, label, 1 - label), np.ones(len(valid), np.bool_))),
+        ece_raw=rounded(
+            equal_width_calibration_error(np.where(truth, label, 1 - label), np.ones(len(valid), np.bool_))
+        ),
         seconds_per_segment=rounded(sum(one.seconds for one in valid) / len(asked)) if asked else None,
     )
 
@@ -157,14 +161,8 @@ def _mean(values: Reals) -> float | None:
 
 
 def _interval(right: Reals, episodes: Ints) -> Interval | None:
-    """Mean of `right` (P,), resampling episodes: a pair counts as often as both of its `episodes` (P, 2) do."""
-    if not len(right):
-        return None
+    """Mean of `right` (P,), resampling the `episodes` (P, 2) of the pairs; None without a pair."""
     names, number = np.unique(episodes, return_inverse=True)
-    rng = np.random.default_rng(0)
-    counts = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), RESAMPLES)
-    first, second = number.reshape(episodes.shape).T
-    weight = counts[:, first] * np.where(first == second, 1, counts[:, second])
-    total = weight.sum(1)
-    low, high = np.quantile((weight @ right)[total > 0] / total[total > 0], (0.025, 0.975))
-    return (round(float(right.mean()), DIGITS), round(float(low), DIGITS), round(float(high), DIGITS))
+    first, second = number.reshape(-1, 2).T
+    found = mean_over_pairs(right, first, second, len(names))
+    return None if found is None else found.rounded(DIGITS)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from services.judge.domain.agreement import krippendorff_alpha, spearman
-from studies.judges.calibration import SpreadCalibration, expected_calibration_error
+from studies.judges.calibration import SpreadCalibration, equal_width_calibration_error
 from studies.judges.orders import (
     concordance,
     concordance_over,
@@ -81,11 +81,11 @@ def row_of(evidence: Evidence) -> BenchRow:
     """Compute the figures."""
     sample, calibration = evidence.sample, evidence.calibration
     better = gained_more(sample.gain)
-    raw = expected_calibration_error(SpreadCalibration().probability(sample.score, sample.error), better)
+    raw = equal_width_calibration_error(SpreadCalibration().probability(sample.score, sample.error), better)
     flip, retest = _asked_again(sample, evidence.again)
     ece = None
     if calibration is not None:
-        ece = expected_calibration_error(calibration.probability(sample.score, sample.error), better)
+        ece = equal_width_calibration_error(calibration.probability(sample.score, sample.error), better)
     return BenchRow(
         segments=len(sample),
         episodes=len(np.unique(sample.episode)),

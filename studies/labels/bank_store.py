@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from services.judge.domain.vote_merge import unanimous_share
-from services.judge.runtime import JudgeRuntime
+from services.judge.runtime import JudgeRuntime, rules_runtime
 from services.trainer.recording.builder import CompletedSegment
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
@@ -27,7 +27,6 @@ from studies.judges.answers import Answer
 from studies.judges.bank import Bank, BankSegment
 from studies.judges.play import RUN
 from studies.judges.replay import replayed
-from studies.labels.labelers import rules_judge
 from studies.labels.votes import ModelVotes
 
 RULES: Final = "rules"
@@ -58,7 +57,7 @@ async def record_bank(store: Store, bank: Bank, votes: ModelVotes, report: Calla
     wanted: dict[int, list[BankSegment]] = defaultdict(list)
     for segment in (one for segments in votes.segments.values() for one in segments):
         wanted[segment.episode].append(segment)
-    judge, done = rules_judge(store, RULES), 0
+    judge, done = rules_runtime(store, RULES), 0
     for segments in wanted.values():
         missing = [one for one in segments if not await store.exists(keys.score(RUN, 0, segment_id(one), MODEL))]
         if missing:

@@ -13,9 +13,7 @@ import numpy as np
 
 from services.coordinator.domain.reward_model_selection import is_usable
 from services.coordinator.readmodels.run_views import RunViewReader
-from services.judge.config import JudgesFile, JudgeSpec
-from services.judge.runtime import JudgeRuntime
-from services.judge.settings import JudgeGroup
+from services.judge.runtime import rules_runtime
 from services.rewardmodel.settings import RewardModelGroup
 from services.rewardmodel.training.pipeline import train_in_thread
 from services.rewardmodel.wiring import build_handlers
@@ -28,7 +26,7 @@ from shared.contracts.epoch import EpochFinishedRecord, RewardModelRef, SegmentR
 from shared.contracts.events import EpochFinished, SegmentReady
 from shared.contracts.ids import Digest, JudgeName, RunId
 from shared.contracts.run import RunRecord
-from shared.contracts.scores import DIMENSIONS, DimensionScore, JudgeResult, SegmentScores
+from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
 from shared.runtime.service import ServicePorts
 from shared.store import keys
@@ -110,18 +108,12 @@ class Labeler:
         raise TypeError(f"{type(self).__name__} must implement label()")
 
 
-def rules_judge(store: Store, rubric: str = keys.RUBRIC) -> JudgeRuntime:
-    """Return the rules judge in this process: the default judge of `zelda up`."""
-    spec = JudgeSpec(name=JudgeName("rules"), kind="rules", dimensions=DIMENSIONS, votes=(1,))
-    return JudgeRuntime(store, JudgesFile(judges=(spec,), rubric=rubric), JudgeGroup(), monitoring=False)
-
-
 class JudgeLabeler(Labeler):
     """Labels with the rules judge."""
 
     def __init__(self, store: Store, pooling: Pooling, rubric: str = keys.RUBRIC) -> None:
         super().__init__(store, pooling)
-        self._runtime = rules_judge(store, rubric)
+        self._runtime = rules_runtime(store, rubric)
 
     async def label(self, finished: EpochFinishedRecord, ref: SegmentRef) -> None:
         """Judge the segment with the handler of the judge service."""

@@ -60,7 +60,7 @@ def noise_for(accuracy: float, bank: Bank) -> float:
 
     InvalidStudy if the rules judge has no answers about the bank, or noise cannot reach the accuracy.
     """
-    sample = judged_sample(bank, bank.half("dev"), _rules_answers().of("plain"))
+    sample = judged_sample(bank, bank.half("dev"), _rules_answers(bank).of("plain"))
     deviation = noise_for_accuracy(sample, accuracy)
     own, reached = pairs_accuracy(sample), pairs_accuracy(noisy(sample, deviation))
     if own is None or reached is None:
@@ -75,7 +75,7 @@ def noise_for(accuracy: float, bank: Bank) -> float:
     return deviation
 
 
-def _rules_answers() -> AnswersFile:
+def _rules_answers(bank: Bank) -> AnswersFile:
     folder = next((one for one in ANSWERS if has_answers(one)), None)
     if folder is None:
         raise InvalidStudy(
@@ -83,6 +83,6 @@ def _rules_answers() -> AnswersFile:
             "--rules`."
         )
     try:
-        return AnswersFile.load(folder)
+        return AnswersFile.load(folder, bank)
     except AnswersError as error:
         raise InvalidStudy(f"rules-noisy: {error}.") from error

@@ -33,24 +33,18 @@ class ModelVotes:
 def read_votes(path: Path, bank: Bank, worlds: Sequence[str]) -> ModelVotes:
     """Read the answers about the half HALF in these worlds; InvalidStudy if they cannot label a study of them."""
     try:
-        kept = AnswersFile.load(path.parent if path.is_file() else path)
+        kept = AnswersFile.load(path.parent if path.is_file() else path, bank)
     except AnswersError as error:
         raise InvalidStudy(f"--labels: {error}.") from error
     answers = kept.of("plain")
-    _check(path, kept, answers, bank)
+    _check(path, kept, answers)
     found = {world: _judged(bank, answers, world) for world in worlds}
     for world, segments in found.items():
         _check_number(path, world, len(segments), len(_of_world(bank, world)))
     return ModelVotes(found, {one.name: answers[one.name] for segments in found.values() for one in segments})
 
 
-def _check(path: Path, kept: AnswersFile, answers: dict[str, Answer], bank: Bank) -> None:
-    unknown = sorted(answers.keys() - {one.name for one in bank.segments})
-    if unknown:
-        raise InvalidStudy(
-            f"--labels: {path} answers about {unknown[0]}, which the bank has not: it belongs to another bank; ask "
-            "again with `zelda judge bench`."
-        )
+def _check(path: Path, kept: AnswersFile, answers: dict[str, Answer]) -> None:
     results = [result for answer in answers.values() for result in answer.results]
     dimensions = {name for result in results for name in result.dimensions}
     if kept.rubric not in (None, rubric_digest()) or not dimensions <= set(DIMENSIONS):

@@ -1,6 +1,5 @@
 """The figures of one planner: a row of the results file and of the table."""
 
-import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
@@ -10,10 +9,9 @@ from pydantic import BaseModel, ConfigDict
 
 from shared.contracts.driver import QuestionMode
 from studies.plans.play import PlayedAnswer
-from studies.stats import Estimate, Interval, mean_estimate
+from studies.stats import Interval, mean_estimate, share_estimate
 
 DIGITS = 4
-NORMAL = 1.96  # deviations of a normal distribution that hold 95 %
 
 
 class ModeFigures(BaseModel):
@@ -63,7 +61,7 @@ class OrdersFigures(BaseModel):
         value, low, high = self.difference
         if low < high:
             return self.difference
-        reach = share(0, self.texts)[2]
+        reach = share_estimate(0, self.texts).rounded(DIGITS)[2]
         return (value, value - reach, value + reach)
 
 
@@ -87,8 +85,8 @@ def mode_figures(played: Sequence[PlayedAnswer]) -> ModeFigures:
     return ModeFigures(
         asked=len(played),
         rooms=len({one.situation.rpartition("/")[0] for one in played}),
-        valid=share(sum(one.valid for one in played), len(played)),
-        success=share(sum(one.success for one in played), len(played)),
+        valid=share_estimate(sum(one.valid for one in played), len(played)).rounded(DIGITS),
+        success=share_estimate(sum(one.success for one in played), len(played)).rounded(DIGITS),
         macros=named,
         in_grammar=round(sum(one.in_grammar for one in played) / named, DIGITS) if named else None,
         seconds_median=round(statistics.median(seconds), 3),
@@ -103,18 +101,10 @@ def orders_figures(without: Sequence[PlayedAnswer], ordered: Sequence[PlayedAnsw
     after = np.array([one.success for one in ordered], float)
     return OrdersFigures(
         texts=len(ordered),
-        valid=share(sum(one.valid for one in ordered), len(ordered)),
+        valid=share_estimate(sum(one.valid for one in ordered), len(ordered)).rounded(DIGITS),
         outside_grammar=sum(one.named - one.in_grammar for one in ordered),
         outside_carried_out=outside,
         success_without=round(float(before.mean()), DIGITS),
         success_with=round(float(after.mean()), DIGITS),
         difference=mean_estimate(after - before).rounded(DIGITS),
     )
-
-
-def share(count: int, of: int) -> Interval:
-    """A share with its Wilson interval, which stays within 0 and 1 and does not vanish at either."""
-    value, square = count / of, NORMAL**2 / of
-    centre = (value + square / 2) / (1 + square)
-    reach = math.sqrt(value * (1 - value) * square + square**2 / 4) / (1 + square)
-    return Estimate(value, max(0.0, centre - reach), min(1.0, centre + reach)).rounded(DIGITS)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, zip_longest
+from itertools import chain, islice, zip_longest
 from typing import Final
 
 from services.trainer.executor.macros import GRAMMAR
@@ -83,7 +83,7 @@ def prepare(stage: Stage, mode: QuestionMode, most: int) -> list[Prepared]:
             if start is not None and _solvable(stage, situation, start):
                 yield Prepared(situation, start)
 
-    return [one for one, _ in zip(usable(), range(most), strict=False)]
+    return list(islice(usable(), most))  # it makes and solves no situation more
 
 
 def _solvable(stage: Stage, situation: Situation, start: StartState) -> bool:

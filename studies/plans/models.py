@@ -15,6 +15,8 @@ from services.trainer.planning.planner_file import PlannerFile
 from services.trainer.planning.question import AnswerSource, ModelAnswer, Question, answered
 from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
+from studies.json_lines import append_line, read_lines
+from studies.plan import InvalidStudy
 
 ATTEMPTS: Final = 3
 MAX_PAUSE_S: Final = 30.0
@@ -29,14 +31,17 @@ class ReplyFile:
     """Replies as JSON lines. A question is the whole request, so another model, prompt or schema asks again."""
 
     def __init__(self, path: Path) -> None:
-        """Read what is there; a line that was cut off is asked again."""
+        """Read what is there; a last line that was cut off is dropped. Raises InvalidStudy if another is damaged."""
         self._path = path
         self._replies: dict[str, dict[str, Any]] = {}
-        if path.exists():
-            for line in path.read_text("utf-8").splitlines():
-                if line.endswith("}"):
-                    reply = json.loads(line)
-                    self._replies[reply["key"]] = reply
+        for number, line in enumerate(read_lines(path), 1):
+            try:
+                reply = json.loads(line)
+                self._replies[reply["key"]] = reply
+            except (ValueError, KeyError, TypeError) as error:
+                raise InvalidStudy(
+                    f"{path}, line {number} is no reply: delete the line, which is asked again"
+                ) from error
 
     def find(self, key: str) -> ModelAnswer | None:
         """The kept answer."""
@@ -54,9 +59,7 @@ class ReplyFile:
             "seconds": answer.seconds,
         }
         self._replies[key] = reply
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(reply) + "\n")
+        append_line(self._path, json.dumps(reply))
 
 
 class AskedModels:

@@ -7,6 +7,7 @@ import pytest
 
 from cli.stack.connections import local_store
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack, provision
+from cli.stack.ports import PortAllocator
 from cli.stack.process import StackError
 from cli.stack.servers import INDEX_ENTRY, rebuild_cut_indexes
 from shared.errors import Transient
@@ -38,7 +39,7 @@ async def objects_of(store: Store) -> dict[str, bytes]:
 
 async def test_a_cut_index_is_rebuilt_before_the_store_starts(tmp_path: Path) -> None:
     messages: list[str] = []
-    system = build_stack(StackOptions(tmp_path), messages.append)
+    system = build_stack(StackOptions(tmp_path), messages.append, PortAllocator())
     indexes = await cut_off(system)
     await system.process("store").start()
     try:
@@ -55,7 +56,7 @@ async def test_a_cut_index_is_rebuilt_before_the_store_starts(tmp_path: Path) ->
 async def test_the_server_alone_reads_no_object_of_a_cut_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Why the index is rebuilt: once a newer server mends it itself, this test fails, and the rebuilding can go."""
     monkeypatch.setattr("cli.stack.servers.INDEX_ENTRY", 1)
-    system = build_stack(StackOptions(tmp_path), print)
+    system = build_stack(StackOptions(tmp_path), print, PortAllocator())
     await cut_off(system)
     await system.process("store").start()
     try:

@@ -1,46 +1,66 @@
 """Phi along recorded segments: the potential of each state, by the reward model that shaped the segment."""
 
+import asyncio
+from dataclasses import dataclass
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.contracts.epoch import EpochStart
+from services.exporter.adapters.orders import CACHED_EPOCHS, EpochOrders
+from shared.contracts.ids import RunId
 from shared.errors import ContractError
 from shared.game.recording.segment import Segment
+from shared.process.bounded_cache import BoundedCache
 from shared.rewardnet import RewardNet, conservative_potential, view_of
-from shared.store import keys
 from shared.store.port import NotFound, Store
 
 
-class Potentials:
-    """Computes potentials; the reward model of each epoch is read once."""
+@dataclass(frozen=True, slots=True)
+class _EpochModel:
+    """The reward model of an epoch, and how conservatively the epoch used it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._models: dict[str, tuple[RewardNet, str, float] | None] = {}
+    network: RewardNet
+    view: str
+    conservatism: float
+
+    @classmethod
+    def of(cls, raw: bytes, conservatism: float) -> Self:
+        """Raises ContractError if `raw` is no model."""
+        view = view_of(raw)
+        return cls(RewardNet.from_bytes(raw, view), view, conservatism)
+
+    def potentials(self, segment: Segment) -> NDArray[np.float32]:
+        """Phi, (steps + 1,)."""
+        scores = self.network.forward(segment.states_in(self.view))
+        return conservative_potential(scores, self.conservatism, self.network.weights.disagreement)
+
+
+class Potentials:
+    """Computes potentials. The models of the last CACHED_EPOCHS epochs are kept."""
+
+    def __init__(self, store: Store, orders: EpochOrders) -> None:
+        self._store, self._orders = store, orders
+        self._models: BoundedCache[tuple[RunId, int], _EpochModel | None] = BoundedCache(CACHED_EPOCHS)
 
     async def of(self, segment: Segment) -> NDArray[np.float32] | None:
         """Phi, (steps + 1,), as in training. None if nothing shaped the segment or its model expired."""
         manifest = segment.manifest
         if manifest.reward_model is None:
             return None
-        key = keys.epoch_start(manifest.run, manifest.epoch)
-        if key not in self._models:
-            self._models[key] = await self._read(key)
-        found = self._models[key]
-        if found is None:
-            return None
-        network, view, conservatism = found
-        scores = network.forward(segment.states_in(view))
-        return conservative_potential(scores, conservatism, network.weights.disagreement)
+        place = manifest.run, manifest.epoch
+        if place not in self._models:
+            self._models.put(place, await self._read(*place))
+        found = self._models.get(place)
+        return None if found is None else await asyncio.to_thread(found.potentials, segment)
 
-    async def _read(self, key: str) -> tuple[RewardNet, str, float] | None:
-        """The reward model that this order names; None if it expired or is unreadable."""
+    async def _read(self, run: RunId, epoch: int) -> _EpochModel | None:
+        """The reward model that the epoch's order names; None if it expired or is unreadable."""
         try:
-            order = EpochStart.from_bytes(await self._store.get(key))
+            order = await self._orders.of(run, epoch)
             if order.reward_model is None:
                 return None
             raw = await self._store.get(order.reward_model.weights_key, order.reward_model.weights_digest)
-            view = view_of(raw)
-            return RewardNet.from_bytes(raw, view), view, order.config.shaping.conservatism
+            return await asyncio.to_thread(_EpochModel.of, raw, order.config.shaping.conservatism)
         except (NotFound, ContractError):
             return None

@@ -3,6 +3,7 @@
 Small models prefer a position. A clip that wins only where it is shown first has not won: the label is then a tie.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from shared.contracts.scores import Usage
 from shared.llm.json_reply import InvalidReply
 from shared.llm.port import TokenOptions
 
-FIELD = '"better":'
+ANSWER = re.compile(r'"better"\s*:\s*"')  # it ends where the answer begins
 EQUAL = "equal"
 
 
@@ -58,12 +59,11 @@ def chosen(choice: str) -> PairVote:
 def read_pair_vote(tokens: Sequence[TokenOptions]) -> PairVote:
     """Return the probabilities at the place of the answer. Raises InvalidReply."""
     reply = ReplyTokens(tokens)
-    after = reply.text.find(FIELD)
-    place = reply.text.find('"', after + len(FIELD)) + 1 if after >= 0 else 0
-    if not place or place >= len(reply.text):
+    found = ANSWER.search(reply.text)
+    if found is None or found.end() >= len(reply.text):
         raise InvalidReply("no comparison in the tokens of the reply")
     shares = {"A": 0.0, "B": 0.0, EQUAL: 0.0}
-    for rest, probability in reply.continuations(place):
+    for rest, probability in reply.continuations(found.end()):
         word = rest.rstrip('"} \n')
         answer = EQUAL if word and EQUAL.startswith(word) else word
         if answer in shares:

@@ -5,11 +5,13 @@ A side is named `RUBRIC` (its weighted score) or `RUBRIC/JUDGE` (that judge alon
 
 import asyncio
 import random
+import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
-from typing import Self, TypeVar
+from typing import NoReturn, Self, TypeVar
 
 import structlog
 
@@ -30,6 +32,7 @@ from shared.store.port import Store
 MAX_PAIRS = 20_000  # pairs of segments for kappa; more change it by less than 0.01
 CONCURRENT_READS = 16
 
+_SCORE = re.compile(r"epoch_(0|[1-9][0-9]{0,8})/([^/]+)/[^/]+\.json")  # after the prefix of a run's scores
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 Point = tuple[float, float, int]
@@ -82,7 +85,7 @@ class Comparison:
 
 
 async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[str]) -> Comparison:
-    """Read scores and manifests and compare the sides. Raises LookupError for a side without scores."""
+    """Read scores and manifests and compare the sides. Raises LookupError for a side without scores or recordings."""
     first, second = (ScoreSource.of(name) for name in names)
     read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
     # A dead segment rarely has a readable manifest.
@@ -93,6 +96,9 @@ async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[s
         rubric: [segment_row(scores, manifest) for scores in found if (manifest := manifests[str(scores.segment)])]
         for rubric, found in alive.items()
     }
+    for rubric, found in alive.items():
+        if found and not rows[rubric]:
+            await _refuse_without_recordings(store, run, epoch, rubric)
     summaries = tuple(_summary(run, side, rows[side.rubric], read[side.rubric]) for side in (first, second))
     values = [{row.segment: row for row in rows[side.rubric]} for side in (first, second)]
     points = []
@@ -148,25 +154,37 @@ def _order(x: float, y: float) -> str:
 
 async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> list[SegmentScores]:
     """Return all scores of a rubric version, in all epochs or in one."""
-    prefixes = [keys.scores_prefix(run, number, rubric) for number in await _epochs(store, run, epoch)]
-    names = [entry.key for prefix in prefixes for entry in await store.list(prefix)]
-    if not names:
-        known = ", ".join(await rubrics(store, run)) or "none: judge it with `zelda judge segments`"
-        raise LookupError(f"run {run} has no scores under rubric {rubric!r}; its rubrics: {known}")
-    return [scores for scores in await _read(store, names, SegmentScores.from_bytes) if scores is not None]
+    known = await _score_keys(store, run, epoch)
+    if rubric not in known:
+        where = "" if epoch is None else f" in epoch {epoch}"
+        others = ", ".join(sorted(known)) or "none: judge it with `zelda judge segments`"
+        raise LookupError(f"run {run} has no scores under rubric {rubric!r}{where}; its rubrics{where}: {others}")
+    return [scores for scores in await _read(store, known[rubric], SegmentScores.from_bytes) if scores is not None]
 
 
 async def rubrics(store: Store, run: RunId) -> list[str]:
     """The rubric versions under which any segment of a run has a score."""
-    entries = await store.list(keys.all_scores_prefix(run))
-    parts = [entry.key.removeprefix(keys.all_scores_prefix(run)).split("/") for entry in entries]
-    return sorted({place[1] for place in parts if len(place) == 3})  # epoch, rubric, segment
+    return sorted(await _score_keys(store, run, None))
 
 
-async def _epochs(store: Store, run: RunId, epoch: int | None) -> list[int]:
-    if epoch is not None:
-        return [epoch]
-    return sorted({place.epoch for place in (await list_segments(store, run)).values()})
+async def _score_keys(store: Store, run: RunId, epoch: int | None) -> dict[str, list[str]]:
+    """Rubric version -> keys of its scores, in order of epochs. Recordings may expire before them."""
+    prefix = keys.all_scores_prefix(run)
+    places = [_SCORE.fullmatch(entry.key.removeprefix(prefix)) for entry in await store.list(prefix)]
+    found: dict[str, list[str]] = defaultdict(list)
+    for number, rubric, place in sorted((int(one[1]), one[2], one[0]) for one in places if one is not None):
+        if epoch in (None, number):
+            found[rubric].append(prefix + place)
+    return found
+
+
+async def _refuse_without_recordings(store: Store, run: RunId, epoch: int | None, rubric: str) -> NoReturn:
+    """Raise LookupError for a rubric version of whose scored segments no recording is readable."""
+    expired = not await list_segments(store, run, epoch)
+    why = "their recordings have expired" if expired else "none of their recordings is readable (the log says why)"
+    raise LookupError(
+        f"run {run} has scores under rubric {rubric!r}, but {why}: a comparison reads the milestones from them"
+    )
 
 
 async def _manifests(store: Store, keys_of: Mapping[str, str]) -> dict[str, SegmentManifest | None]:

@@ -15,16 +15,15 @@ from services.judge.config import JudgesFile
 from services.judge.domain.facts.states import StepState
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.judge_input import JudgeInput
+from services.judge.offline.slow_routes import evaluate_patiently
 from services.judge.service.judge import Judge
 from shared.contracts.ids import RunId, SegmentId
 from shared.contracts.scores import JudgeResult
-from shared.llm.budget import Budget, BudgetTracker
-from shared.llm.port import RouteUnavailable
+from shared.llm.port import RouteTimeout, RouteUnavailable
 from shared.llm.route import RouteClient
 
 CONCURRENT_SEGMENTS = 4  # segments measured together; more, and the measurement of a paid model costs more
 STEPS = 100
-ATTEMPTS = 6  # a slow route needs some calls until its time limit fits
 GUIDANCE = "The player has no sword yet. Finding people and reading what they say is the way forward."
 
 
@@ -72,14 +71,7 @@ async def _measure_route(file: JudgesFile, name: str) -> RouteSpeed:
 
 
 async def _judge(judges: list[Judge], sample: JudgeInput) -> list[JudgeResult]:
-    for left in reversed(range(ATTEMPTS)):
-        try:
-            budget = BudgetTracker(Budget())
-            return await asyncio.gather(*(judge.evaluate(sample, budget) for judge in judges))
-        except RouteUnavailable as error:
-            if not left or "no answer within" not in str(error):
-                raise
-    raise AssertionError("unreachable: the last attempt returns or raises")
+    return await asyncio.gather(*(evaluate_patiently(judge, sample, after=RouteTimeout) for judge in judges))
 
 
 def _samples() -> Iterator[JudgeInput]:

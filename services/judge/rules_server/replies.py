@@ -13,10 +13,13 @@ from services.judge.rules_server.scoring import RULES, ClipTotals, clip_totals, 
 
 
 def choice_rng(seed: int, request_seed: int | None, index: int, text: str) -> random.Random:
-    """Return the generator of one choice: equal for equal seed, index and prompt, as in vLLM."""
-    base = f"{seed}|{'none' if request_seed is None else request_seed + index}|{text}"
+    """Return the generator of one choice: equal for equal seed, index and prompt, as in vLLM.
+
+    Without a seed of the request it is another one each time.
+    """
     if request_seed is None:
         return random.Random()  # noqa: S311  # votes are no secrets
+    base = f"{seed}|{request_seed + index}|{text}"
     return random.Random(hashlib.sha256(base.encode()).digest())  # noqa: S311
 
 

@@ -22,6 +22,7 @@ from services.judge.service.reply_archive import ReplyArchive
 from shared.bus.topology import JUDGE_SEGMENTS
 from shared.contracts.ids import Digest
 from shared.contracts.scores import DimensionScore, JudgeResult, Usage
+from shared.errors import Permanent, Transient
 from shared.llm.budget import BudgetExhausted, BudgetTracker, add
 from shared.llm.json_reply import InvalidReply
 from shared.llm.port import (
@@ -30,6 +31,7 @@ from shared.llm.port import (
     Completion,
     CompletionRequest,
     RequestRefused,
+    RouteTimeout,
     RouteUnavailable,
     TooManyChoices,
 )
@@ -63,7 +65,10 @@ class VoteSession:
 
 @dataclass(frozen=True, slots=True)
 class KnownAnswer:
-    """A result with the raw replies that it came from; without them if the service keeps none."""
+    """A result with the raw replies that it came from; without them if the service keeps none.
+
+    `kept` of the result says nothing: it depends on the run that asks.
+    """
 
     result: JudgeResult
     replies: list[str]
@@ -95,11 +100,12 @@ class Judge:
             kept = await self._keep(judge_input, prompt, known.replies)  # replies are kept for each run
             return known.result.model_copy(update={"usage": Usage(), "kept": kept})
         session = await self._collect_votes(judge_input, prompt, budget)
-        kept = await self._keep(judge_input, prompt, session.replies)
-        result = self._to_result(prompt, session).model_copy(update={"kept": kept})
+        result = self._to_result(prompt, session)
         if self._cache is not None and result.status == "judged":  # an abstention may succeed the next time
-            self._cache.put(prompt.digest, KnownAnswer(result, session.replies if kept else []))
-        return result
+            # Before the next await: an evaluation that is cancelled there is repeated, and must not pay again.
+            replies = [] if self._archive is None else session.replies
+            self._cache.put(prompt.digest, KnownAnswer(result, replies))
+        return result.model_copy(update={"kept": await self._keep(judge_input, prompt, session.replies)})
 
     def seconds_since_response(self) -> float:
         """Seconds since the judge's route last answered any call."""
@@ -136,10 +142,14 @@ class Judge:
             return Weighing(digest, None, str(error), session.usage)
 
     async def _keep(self, judge_input: JudgeInput, prompt: Prompt, replies: list[str]) -> bool:
-        """Keep prompt and raw replies, and return True, if the service does."""
+        """Keep prompt and raw replies if the service does. False if they are not stored: the votes count without."""
         if self._archive is None or not replies:
             return False
-        await self._archive.keep(judge_input.run, self.spec.name, prompt, replies)
+        try:
+            await self._archive.keep(judge_input.run, self.spec.name, prompt, replies)
+        except (Transient, Permanent) as error:
+            log.warning("replies not kept", judge=self.spec.name, segment=judge_input.segment, error=str(error))
+            return False
         return True
 
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
@@ -155,11 +165,12 @@ class Judge:
                 session.requested = max(session.requested, self._first_votes)  # a part of them is no quorum
                 break
             except (RouteUnavailable, TimeoutError) as error:
-                why = str(error) or self._timeout_message()
-                if session.requested < self._first_votes:
-                    raise RouteUnavailable(why) from error
-                session.notes.append(f"no more votes: {why}")
-                break
+                if session.requested >= self._first_votes:
+                    session.notes.append(f"no more votes: {str(error) or self._timeout_message()}")
+                    break
+                if isinstance(error, RouteUnavailable):
+                    raise
+                raise RouteTimeout(self._timeout_message()) from error
         return session
 
     async def _request_votes(

@@ -6,14 +6,15 @@ Checks run in the background after a score is committed. A failed check costs a 
 import asyncio
 import hashlib
 from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 from weakref import WeakKeyDictionary
 
 import structlog
 from pydantic import Field
 
-from services.judge.domain.facts.timeline import PromptTooLong
 from services.judge.domain.judge_input import JudgeInput
 from services.judge.domain.ledger_rows import CanaryRow, PairRow, mean_value, milestones_gained
 from services.judge.service.epoch_ledger import EpochLedger
@@ -26,10 +27,12 @@ from shared.contracts.ids import Digest, RunId, SegmentId
 from shared.contracts.scores import SegmentScores
 from shared.errors import ZeldaError
 from shared.llm.port import RouteUnavailable
+from shared.state.scores import ScoreReader
 from shared.store import keys
-from shared.store.create import create_if_absent
+from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import NotFound, Store
 
+CANARY_EPOCH: Final = 0  # whose segments are judged again
 log = structlog.get_logger(__name__)
 
 
@@ -66,18 +69,15 @@ class JudgeMonitor:
     ) -> None:
         self._store, self._pool, self._loader, self._rubric = store, pool, loader, rubric
         self._canary_size, self._audit_share = canary_size, audit_share
-        self._candidates: dict[RunId, list[CanarySegment]] = {}
+        self._scores = ScoreReader(store)
         self._previous: WeakKeyDictionary[EpochLedger, ScoredInput] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def on_score_committed(self, judge_input: JudgeInput, scores: SegmentScores, ledger: EpochLedger) -> None:
         """Start the checks that this score triggers: canary set, canaries of the epoch, pair audit."""
-        if self._canary_size and not ledger.canaries_started:
-            if scores.epoch == 0:
-                self._add_candidate(scores, ledger)
-            else:
-                ledger.canaries_started = True
-                self._start(self._judge_canaries(ledger), ledger)
+        if self._canary_size and scores.epoch > CANARY_EPOCH and not ledger.canaries_started:
+            ledger.canaries_started = True
+            self._start(self._judge_canaries(ledger), ledger)
         if scores.weighted is None:
             return
         before, now = self._previous.get(ledger), ScoredInput(judge_input, scores.weighted)
@@ -90,34 +90,42 @@ class JudgeMonitor:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _add_candidate(self, scores: SegmentScores, ledger: EpochLedger) -> None:
-        """Collect the first judged segments of epoch 0; store the set when it is complete."""
-        found = {str(result.judge): mean_value(result) for result in scores.judges}
-        values = {name: value for name, value in found.items() if value is not None}
-        if not values:
-            return  # all judges abstained: later values would have no reference
-        canary = CanarySegment(
-            segment=scores.segment, key=scores.segment_key, digest=scores.segment_digest, values=values
-        )
-        candidates = self._candidates.setdefault(ledger.run, [])
-        candidates.append(canary)
-        if len(candidates) == self._canary_size:
-            ledger.canaries_started = True
-            chosen = CanarySet(run=ledger.run, epoch=ledger.epoch, segments=self._candidates.pop(ledger.run))
-            key = keys.canary_set(ledger.run, self._rubric)
-            self._start(create_if_absent(self._store, key, chosen.to_bytes()), ledger)
+    async def _canary_set(self, run: RunId) -> CanarySet | None:
+        """Read the run's set; the first process that needs it chooses it. None if nothing of CANARY_EPOCH was judged.
+
+        The candidates come from the store, so neither replicas nor restarts matter.
+        """
+        key = keys.canary_set(run, self._rubric)
+        with suppress(NotFound):
+            return CanarySet.from_bytes(await self._store.get(key))
+        chosen = await self._first_judged(run)
+        if not chosen:
+            return None
+        made = CanarySet(run=run, epoch=CANARY_EPOCH, segments=chosen)
+        return CanarySet.from_bytes((await create_or_read(self._store, key, made.to_bytes())).data)
+
+    async def _first_judged(self, run: RunId) -> list[CanarySegment]:
+        """The first segments of CANARY_EPOCH, by key, that some judge rated: others have no value to compare with."""
+        found: list[CanarySegment] = []
+        for entry in await self._store.list(keys.scores_prefix(run, CANARY_EPOCH, self._rubric)):
+            if len(found) == self._canary_size:
+                break
+            score = await self._scores.read(entry.key)
+            canary = None if score is None else _canary_of(score.scores)
+            if canary is not None:
+                found.append(canary)
+        return found
 
     async def _judge_canaries(self, ledger: EpochLedger) -> None:
         """Judge the set again, unless another process claimed this epoch."""
-        try:
-            raw = await self._store.get(keys.canary_set(ledger.run, self._rubric))
-        except NotFound:
+        chosen = await self._canary_set(ledger.run)
+        if chosen is None:
             log.info("canary set missing", run=ledger.run, epoch=ledger.epoch)
             return
         claim = keys.canary_claim(ledger.run, ledger.epoch, self._rubric)
         if not await create_if_absent(self._store, claim, b"{}"):
             return
-        for canary in CanarySet.from_bytes(raw).segments:
+        for canary in chosen.segments:
             loaded = await self._loader.load(ledger.run, canary.segment, canary.key, canary.digest)
             for judge in self._pool.judges:
                 await self._judge_canary(judge, loaded, canary, ledger)
@@ -159,6 +167,15 @@ class JudgeMonitor:
         self._tasks.discard(task)
 
 
+def _canary_of(scores: SegmentScores) -> CanarySegment | None:
+    """The segment with its judges' values; None if all abstained."""
+    found = {str(result.judge): mean_value(result) for result in scores.judges}
+    values = {name: value for name, value in found.items() if value is not None}
+    if not values:
+        return None
+    return CanarySegment(segment=scores.segment, key=scores.segment_key, digest=scores.segment_digest, values=values)
+
+
 def judge_of_pairs(pool: JudgePool) -> Judge | None:
     """The judge that compares clips: the first that rates progress."""
     return next((judge for judge in pool.judges if "progress" in judge.spec.dimensions), None)
@@ -168,7 +185,7 @@ async def _log_failure(check: Coroutine[None, None, object]) -> None:
     """Await a check. A failure is logged, and the report lacks its number."""
     try:
         await check
-    except (ZeldaError, PromptTooLong) as error:
+    except ZeldaError as error:
         log.warning("check failed", error=str(error))
 
 

@@ -14,7 +14,7 @@ from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 NEWTON_STEPS: Final = 12
 RIDGE: Final = 1.0  # on weights of standardised features, in pairs: without it separable data have no optimum
-MAX_PAIRS: Final = 20_000  # more do not change 128 weights noticeably
+MAX_PAIRS: Final = 20_000  # more change the weights of the features too little to notice
 
 
 def step_features(first_step: Reals, steps: Reals) -> Reals:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
 from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 BINS: Final = 10
@@ -65,25 +66,17 @@ def accuracy(hits: Reals, selected: NDArray[np.bool_]) -> float | None:
 
 
 def bootstrap_interval(heldout: HeldoutPairs, episode: Ints, rng: np.random.Generator) -> tuple[float, float] | None:
-    """95 % percentile bootstrap interval of the confident accuracy; None without confident pairs.
+    """95 % interval of the confident accuracy by a bootstrap that resamples episodes; None without confident pairs.
 
-    It resamples episodes, because episodes are independent and pairs are not. `episode` (n,) numbers each row's episode
-    from 0.
+    `episode` (n,) numbers each row's episode from 0.
     """
     confident = heldout.pairs.confident
     if not confident.any():
         return None
     first, second = episode[heldout.pairs.first[confident]], episode[heldout.pairs.second[confident]]
-    hits, count = heldout.hits[confident], int(episode.max()) + 1
-    accuracies = []
-    for _ in range(RESAMPLES):
-        times = np.bincount(rng.integers(0, count, count), minlength=count)
-        weight = times[first] * times[second]
-        if weight.sum() > 0:
-            accuracies.append(float((weight * hits).sum() / weight.sum()))
-    if not accuracies:
-        return None
-    return float(np.quantile(accuracies, 0.025)), float(np.quantile(accuracies, 0.975))
+    count = int(episode.max()) + 1
+    draws = (np.bincount(rng.integers(0, count, count), minlength=count) for _ in range(RESAMPLES))
+    return pair_mean_interval(heldout.hits[confident], first, second, draws)
 
 
 def fit_temperature(margin: Reals, outcome: Reals) -> float:
@@ -113,7 +106,7 @@ def measure_reliability(heldout: HeldoutPairs) -> Reliability | None:
         probability[fold == one] = expit(confidence[fold == one] / fit_temperature(confidence[others], right[others]))
     brier = float(np.mean((probability - right) ** 2))
     # An undecided pair is predicted at one half and counts as one half: it is right as often as wrong.
-    return Reliability(fit_temperature(confidence, right), expected_calibration_error(probability, hits), brier)
+    return Reliability(fit_temperature(confidence, right), equal_mass_calibration_error(probability, hits), brier)
 
 
 def average_ranks(values: Reals) -> Reals:
@@ -123,7 +116,7 @@ def average_ranks(values: Reals) -> Reals:
     return mean
 
 
-def expected_calibration_error(probability: Reals, outcome: Reals) -> float:
+def equal_mass_calibration_error(probability: Reals, outcome: Reals) -> float:
     """ECE (arXiv:1706.04599): mean distance of predicted probability and observed share.
 
     Both arrays are (P,). Each of the BINS bins has equally many pairs.

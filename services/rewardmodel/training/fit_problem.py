@@ -54,7 +54,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class FitProblem:
-    """One set of labels on one set of states; `inputs` is (n, S, 128), standardised, `fold` is (n,).
+    """One set of labels on one set of states; `inputs` is (n, S, D), standardised, `fold` is (n,).
 
     `compared` are pairs of rows that a judge compared directly.
     """
@@ -107,7 +107,7 @@ class FitProblem:
 
 
 def standardised_inputs(states: Floats, mean: Floats, scale: Floats) -> Tensor:
-    """The network's input (n, S, 128) from states (n, S, 128), mean (128,) and scale (128,)."""
+    """The network's input (n, S, D) from states (n, S, D), mean (D,) and scale (D,)."""
     return torch.from_numpy((states - mean) * scale)
 
 

@@ -32,7 +32,7 @@ def build_report(
     thresholds: GateThresholds,
     should_cancel: Callable[[], bool],
 ) -> TrainingReport:
-    """Evaluate each segment with the member that its episode is held out from. `names` are those of the 128 features.
+    """Evaluate each segment with the member that its episode is held out from. `names` (D,) are the features'.
 
     Raises TrainingCancelled soon after `should_cancel()` returns True.
     """

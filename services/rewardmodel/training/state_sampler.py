@@ -14,19 +14,19 @@ class StateSampler:
     """
 
     def __init__(self, states: Tensor, pooling: Pooling, strata: int, seed: int) -> None:
-        """`states` is (n, S, 128), standardised."""
+        """`states` is (n, S, D), standardised."""
         self._states = states
         self._pooling = pooling
         self._strata = min(strata, states.shape[1])
         self._rng = torch.Generator().manual_seed(seed)
 
     def sample(self, rows: Tensor, random: bool) -> Tensor:
-        """States (M, B * s, 128) of the segments `rows` (M, B); without `random`, the middle of each part."""
+        """States (M, B * s, D) of the segments `rows` (M, B); without `random`, the middle of each part."""
         positions = self._positions(random)
         return self._states[rows[:, :, None], positions].flatten(1, 2)
 
     def dropout_mask(self, rate: Tensor) -> Tensor:
-        """A random factor (M, 1, 128): drops a share `rate` (M,) of the features and scales up the others."""
+        """A random factor (M, 1, D): drops a share `rate` (M,) of the features and scales up the others."""
         drawn = torch.rand(len(rate), 1, self._states.shape[2], generator=self._rng)
         return (drawn >= rate[:, None, None]) / (1.0 - rate[:, None, None])
 

@@ -124,7 +124,9 @@ class NatsBus:
             return await asyncio.shield(fetching)
         except asyncio.CancelledError:
             # The server still holds the request: wait for its answer in a task and give the messages back.
-            self._abandoned.add(asyncio.ensure_future(_give_back(fetching)))
+            giving_back = asyncio.ensure_future(_give_back(fetching))
+            self._abandoned.add(giving_back)
+            giving_back.add_done_callback(self._abandoned.discard)
             raise
 
     async def _fetch(self, subscription: Subscription, batch: int, timeout_s: float) -> Sequence[Delivery]:

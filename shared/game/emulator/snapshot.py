@@ -118,11 +118,6 @@ class VBlankSnapshots:
         image, self._image = self._image, None
         return (image, True) if image is not None else (self._memory.image(), False)
 
-    @property
-    def where(self) -> int | None:
-        """Address at which the game waits for the next frame."""
-        return self._waits_at
-
     def _on_vblank(self, _context: object) -> None:
         stack = self._pyboy.register_file.SP
         memory = self._pyboy.memory

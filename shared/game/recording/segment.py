@@ -45,7 +45,9 @@ _NEEDED: Final = {STATES, OBSERVATIONS, ACTIONS, PREFIX, START_STATE}
 _NPY: Final = (1, 0)  # format of the arrays
 
 ACTORS: Final = ("policy", "planner", "guidance", "option")
-"""The numbers of actor.npy in words. Under guidance the policy acts, and sees a suggestion."""
+"""The numbers of actor.npy in words. Under guidance the policy acts, and sees a suggestion. In an option the executor
+acts: the policy chose a macro."""
+POLICY, PLANNER, GUIDANCE, OPTION = range(len(ACTORS))
 
 Actions = NDArray[np.uint8]
 

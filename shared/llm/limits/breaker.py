@@ -6,9 +6,8 @@ Half-open admits one probe at a time and refuses other calls until its outcome i
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-State = Literal["closed", "open", "half-open"]
+from shared.contracts.driver import BreakerState
 
 
 @dataclass
@@ -21,7 +20,7 @@ class Breaker:
     _opened: float | None = None
     _probe: float | None = None
 
-    def state(self, now: float) -> State:
+    def state(self, now: float) -> BreakerState:
         """Return the state at `now`."""
         if self._opened is None:
             return "closed"

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.stack.ports import PortAllocator, share_of_ports
+from cli.stack.ports import PortAllocator
 from tests.faults.fault_injection import DROPS_SEGMENTS, PASSES_DEADLINES
 from tests.faults.run_audit import RunAudit
 from tests.faults.soak.records import RoundRecord, append_round, read_rounds
 from tests.faults.soak.soak_round import UNDISTURBED, SoakRound, run_round, unavailable
+from tests.port_shares import SharePortAllocator
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Campaign:
 
     async def _round(self, kind: str, seed: int, job: int, undisturbed: RunAudit) -> RoundRecord:
         """Play one round and keep it. A round that raises is a failed round; the campaign goes on."""
-        ports = PortAllocator(share_of_ports(job, self.jobs))
+        ports = SharePortAllocator(job, self.jobs)
         try:
             record = record_of(await run_round(kind, seed, ports, self.logs), seed, undisturbed)
         except Exception as error:  # any error: a system that hangs or breaks is what a round looks for

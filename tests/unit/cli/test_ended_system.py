@@ -147,6 +147,14 @@ def test_the_store_server_runs_for_one_command(tmp_path: Path, monkeypatch: pyte
     assert [run["run"] for run in list_stored_runs(None)] == [RUN]
 
 
+def test_a_named_store_is_read_beside_a_damaged_connection_file(ended: Path, tmp_path: Path) -> None:
+    damaged = StackLayout(tmp_path / "runs/.local").connection
+    damaged.parent.mkdir(parents=True)
+    damaged.write_text("{")
+    done = zelda("run", "list", cwd=tmp_path, ZELDA_STORE__URL=f"file://{ended}/store")
+    assert (done.returncode, RUN in done.stdout) == (errors.OK, True), done.stderr
+
+
 def unpacked(directory: Path) -> Path:
     """The small documents of the earlier run."""
     shutil.unpack_archive(ARCHIVE, directory / "unpacked")

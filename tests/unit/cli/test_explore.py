@@ -1,6 +1,8 @@
 """`zelda explore`: a table, a results file and an archive; bad input gets one sentence."""
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import av
@@ -39,6 +41,30 @@ def test_the_same_command_prints_the_finished_exploration_again(
     (result,) = json.loads((tmp_path / "result.json").read_text())["explorations"]
     assert (result["world"], result["seed"], len(result["milestones"])) == ("garden", 0, 4)
     assert result["command"].startswith("zelda explore garden --seed 0 --steps ")
+
+
+def test_the_progress_line_is_cleared_before_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    shown = capsys.readouterr().err
+    assert " steps/s, " in shown
+    assert f"\r\x1b[2KArchive: {tmp_path}" in shown
+
+
+def test_an_interrupt_clears_the_progress_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(self: Exploration, workers: object, steps: int, show: Callable[[], None]) -> None:
+        show()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr(Exploration, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    assert capsys.readouterr().err.endswith("\r\x1b[2KStopped. The same command continues with the last whole round.\n")
 
 
 def test_the_best_path_becomes_a_video_with_a_picture_for_each_step(tmp_path: Path) -> None:

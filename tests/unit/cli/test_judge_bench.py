@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from cli import errors
 from cli.commands.judge import app
 from cli.errors import CliError
+from services.judge.runtime import JudgeRuntime
 from studies.judges.answers import plain
 from studies.judges.bank import Bank
 from studies.judges.chart import draw_rows
@@ -75,12 +76,37 @@ def test_other_variants_are_asked_on_top(tmp_path: Path) -> None:
     assert len(plain(tmp_path / "out" / "rules").read_text().splitlines()) == 3
 
 
-def test_a_silent_route_ends_the_command_and_keeps_the_answers(tmp_path: Path) -> None:
+def test_a_silent_route_ends_the_command_and_keeps_the_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[JudgeRuntime] = []
+    close = JudgeRuntime.close
+
+    async def watched(runtime: JudgeRuntime) -> None:
+        closed.append(runtime)
+        await close(runtime)
+
+    monkeypatch.setattr(JudgeRuntime, "close", watched)
     judges = tmp_path / "judges.yaml"
     judges.write_text(ABSENT.format(port=free_ports(1)[0]))
     error = problem(bench(tmp_path, "--judges", str(judges)))
     assert error.code == errors.FAILED
     assert "the answers so far are kept; run the command again to go on" in str(error)
+    assert len(closed) == 1
+
+
+def test_play_that_differs_from_the_bank_ends_the_command_with_a_sentence(tmp_path: Path) -> None:
+    bank = small_bank()
+    Bank(bank.episodes, tuple(replace(one, digest="0" * 64) for one in bank.segments)).save(tmp_path / "small.npz")
+    error = problem(bench(tmp_path, "--rules"))
+    assert error.code == errors.FAILED
+    assert "another course than when the bank was made" in str(error)
+
+
+def test_answers_about_another_bank_are_not_counted(tmp_path: Path) -> None:
+    assert bench(tmp_path, "--rules").exit_code == 0
+    bank = small_bank()
+    Bank(bank.episodes, tuple(replace(one, digest="0" * 64) for one in bank.segments)).save(tmp_path / "small.npz")
+    for words in ([], ["--rules"]):
+        assert "answers about another bank" in str(problem(bench(tmp_path, *words)))
 
 
 @pytest.mark.parametrize(

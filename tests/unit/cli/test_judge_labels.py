@@ -1,11 +1,17 @@
 """`zelda judge labels` asks no judge: without enough answers it says which command makes them."""
 
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
+from cli.bank.labels import _replay
 from cli.commands.judge import app
 from cli.errors import FAILED, USAGE, CliError
+from studies.judges.bank import Bank, BankError, BankSegment
+from studies.labels.bank_features import BankFeatures
 from tests.unit.studies.small_bank import small_bank
 
 
@@ -32,3 +38,17 @@ def test_a_folder_without_answers_is_named(tmp_path: Path) -> None:
     problem = labels(tmp_path, "nothing")
     assert problem.code == FAILED
     assert "holds no answers" in str(problem)
+
+
+def test_the_progress_line_is_cleared_also_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class FailingFeatures(BankFeatures):
+        def add(self, bank: Bank, segments: Iterable[BankSegment], report: Callable[[int, int], None]) -> None:
+            report(1, 2)
+            raise BankError("another course")
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with pytest.raises(BankError):
+        _replay(FailingFeatures(Path("features.npz"), {}), small_bank(), [])
+    assert capsys.readouterr().err == "\r\x1b[2Kreplayed 1 of 2 episodes\r\x1b[2K"

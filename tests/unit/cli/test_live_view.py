@@ -94,7 +94,7 @@ def test_a_lost_system_is_said_until_it_answers_again() -> None:
     view = LiveView("m1", watch.HINT, Console(file=StringIO()))
     view("progress", PROGRESS)
     view.show_outage("refused")
-    assert view._footer() == "The system does not answer, retrying: refused"
+    assert view._footer() == "Retrying: refused"
     view("progress", PROGRESS)
     assert view._footer() == watch.HINT
     view.close()

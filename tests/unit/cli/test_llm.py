@@ -13,6 +13,7 @@ from cli.llm import model_file
 from cli.llm.local_judge import CONTEXT, VOTES, LocalModel, model_name
 from cli.llm.model_file import find_model
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack
+from cli.stack.ports import PortAllocator
 from cli.stack.services import JUDGE_URL
 from cli.stack.user_settings import JUDGES_FILE, user_settings
 from services.judge.config import load_service_judges
@@ -29,7 +30,9 @@ def gguf(path: Path, version: int = 3) -> Path:
 def system(root: Path, llm: Path, **judge: str) -> LocalStack:
     """A system with a language model as judge, described and not started."""
     extra = {"judge": {f"ZELDA_JUDGE__{name.upper()}": value for name, value in judge.items()}}
-    return build_stack(StackOptions(root=root, store=root / "store", extra=extra, llm=LocalModel(llm)), print)
+    return build_stack(
+        StackOptions(root=root, store=root / "store", extra=extra, llm=LocalModel(llm)), print, PortAllocator()
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_the_service_accepts_the_settings_and_the_users_come_first(
 
 
 def test_a_system_without_the_option_starts_no_model(tmp_path: Path) -> None:
-    one = build_stack(StackOptions(root=tmp_path, store=tmp_path / "store"), print)
+    one = build_stack(StackOptions(root=tmp_path, store=tmp_path / "store"), print, PortAllocator())
     assert "llm" not in {process.spec.name for process in one.servers}
     assert JUDGES_FILE not in one.process("judge").spec.environment
     assert JUDGE_URL in one.process("judge").spec.environment

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.errors import USAGE, CliError
 from cli.stack.ports import PortAllocator, is_free, usual_port
 from cli.stack.process import ProcessSpec, StackError, SupervisedProcess
 
@@ -121,8 +122,9 @@ def test_ports_are_allocated_once_and_a_used_port_is_refused() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         number = taken.getsockname()[1]
-        with pytest.raises(ValueError, match=f"port {number} is in use"):
+        with pytest.raises(CliError, match=f"Port {number} is in use: choose another port") as refused:
             ports.allocate(number)
+    assert refused.value.code == USAGE
 
 
 SUPERVISOR = """

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cli.client import LOCAL_CONNECTION
 from cli.commands.epoch import driver_environment
 from cli.commands.up import connection_options
 from cli.errors import UNREACHABLE, USAGE, CliError
 from cli.service_settings import adopt_local_system
 from cli.stack.layout import Connection
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack
+from cli.stack.ports import PortAllocator
 from cli.stack.user_settings import ignored_variables, user_settings
 from services.coordinator.settings import Settings
 from services.exporter.settings import ExporterSettings
@@ -33,7 +35,7 @@ SETTINGS: dict[str, type[ServiceSettings]] = {
 EVERYTHING = {
     "ZELDA_COORDINATOR__QUIET_S": "5",
     "ZELDA_TRAINER__ATTEMPTS": "2",
-    "ZELDA_DRIVER__ENTROPY": "0.1",
+    "ZELDA_DRIVER__IDLE_S": "60",
     "ZELDA_JUDGE__SLOTS": "4",
     "ZELDA_REWARDMODEL__MEMBERS": "3",
     "ZELDA_EXPORT__POLICY": "all",
@@ -64,7 +66,7 @@ def judges(tmp_path: Path) -> Path:
 
 def system(root: Path, extra: dict[str, dict[str, str]]) -> LocalStack:
     """A local stack that is not started."""
-    return build_stack(StackOptions(root=root / "system", extra=extra), lambda sentence: None)
+    return build_stack(StackOptions(root=root / "system", extra=extra), lambda sentence: None, PortAllocator())
 
 
 def test_every_service_gets_the_variables_of_its_groups() -> None:
@@ -122,17 +124,20 @@ def test_connection_options_are_printed_for_another_root(tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     elsewhere = system(tmp_path, {})
     assert connection_options(elsewhere) == f" --url {elsewhere.url} --token-file {tmp_path}/system/secrets/operator"
-    assert connection_options(build_stack(StackOptions(root=Path("runs/.local")), lambda sentence: None)) == ""
+    usual = build_stack(StackOptions(root=Path("runs/.local")), lambda sentence: None, PortAllocator())
+    assert connection_options(usual) == ""
 
 
 def test_other_commands_use_the_rom_and_judges_of_the_system(
     tmp_path: Path, rom: Path, judges: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = system(tmp_path, user_settings({}, rom, judges))
-    local.connection.save(local.layout.connection)
+    monkeypatch.chdir(tmp_path)
+    LOCAL_CONNECTION.parent.mkdir(parents=True)
+    local.connection.save(LOCAL_CONNECTION)
     monkeypatch.setattr(os, "environ", {"ZELDA_JUDGES_FILE": "mine.yaml", "ZELDA_STORE__ENDPOINT": "http://elsewhere"})
     with socket.create_server(("127.0.0.1", local.ports.api)):
-        adopt_local_system(local.layout.connection)
+        adopt_local_system()
     assert os.environ["ZELDA_ROM__FILE"] == str(rom)
     assert os.environ["ZELDA_JUDGES_FILE"] == "mine.yaml"
     assert os.environ["ZELDA_STORE__ENDPOINT"] == local.settings["ZELDA_STORE__ENDPOINT"]
@@ -140,18 +145,20 @@ def test_other_commands_use_the_rom_and_judges_of_the_system(
 
 def test_a_connection_of_a_killed_system_is_not_adopted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = Connection("http://127.0.0.1:9", tmp_path / "token", os.getpid(), {"ZELDA_BUS__URL": "nats://127.0.0.1:9"})
-    left.save(tmp_path / "connection.json")
+    monkeypatch.chdir(tmp_path)
+    LOCAL_CONNECTION.parent.mkdir(parents=True)
+    left.save(LOCAL_CONNECTION)
     monkeypatch.setattr(os, "environ", {})
     with pytest.raises(CliError, match="No system runs here: start one with `zelda up`") as refused:
-        adopt_local_system(tmp_path / "connection.json")
+        adopt_local_system()
     assert (refused.value.code, dict(os.environ)) == (UNREACHABLE, {})
 
 
 def test_a_single_epoch_passes_driver_settings_with_any_store(rom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ZELDA_DRIVER__ENTROPY", "0.1")
+    monkeypatch.setenv("ZELDA_DRIVER__IDLE_S", "60")
     monkeypatch.setenv("ZELDA_STORE__REGION", "eu")
     passed = driver_environment(StoreSettings(url="file:///here"), rom)
-    assert (passed["ZELDA_DRIVER__ENTROPY"], passed["ZELDA_DRIVER__ROM"]) == ("0.1", str(rom))
+    assert (passed["ZELDA_DRIVER__IDLE_S"], passed["ZELDA_DRIVER__ROM"]) == ("60", str(rom))
     assert (passed["ZELDA_STORE__URL"], "ZELDA_STORE__REGION" in passed) == ("file:///here", False)
     monkeypatch.setenv("ZELDA_STORE__URL", "file:///here")
     assert driver_environment(StoreSettings(url="file:///here"), None)["ZELDA_STORE__REGION"] == "eu"

@@ -11,6 +11,7 @@ from cli import errors, watch
 from cli.client import CoordinatorClient
 from cli.commands.run import watch_to_exit_code
 from cli.console import done_epochs, format_duration
+from cli.errors import CliError
 from cli.watch import describe_progress, parse_events
 
 STREAM = {"content-type": "text/event-stream"}
@@ -78,6 +79,39 @@ def test_a_watch_survives_a_restart_of_the_coordinator(monkeypatch: pytest.Monke
     http = httpx.Client(base_url="http://zelda", transport=httpx.MockTransport(answer))
     assert watch.watch_run(CoordinatorClient(http, "http://zelda"), "m1", as_json=False) == "finished"
     assert answers == []
+
+
+class BrokenStream(httpx.SyncByteStream):
+    """A stream that breaks off after one line."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b": keep-alive\n\n"
+        raise httpx.ReadError("reset by peer")
+
+
+@pytest.mark.parametrize("broken", [httpx.ConnectError("refused"), BrokenStream()])
+def test_a_broken_stream_is_an_error_of_the_command_line(broken: httpx.ConnectError | BrokenStream) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if isinstance(broken, Exception):
+            raise broken
+        return httpx.Response(200, headers=STREAM, stream=broken)
+
+    client = CoordinatorClient(httpx.Client(base_url="http://z", transport=httpx.MockTransport(answer)), "http://z")
+    sentence = r"http://z does not answer \((refused|reset by peer)\): check the address"
+    with pytest.raises(CliError, match=sentence) as problem, client.stream("/runs/m1/events") as lines:
+        list(lines)
+    assert problem.value.code == errors.UNREACHABLE
+
+
+def test_a_watch_without_an_answer_ends_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(watch, "RECONNECT_PAUSE_S", 0.0)
+    monkeypatch.setattr(watch, "NO_ANSWER_TIMEOUT_S", 0.0)
+    client = CoordinatorClient(httpx.Client(base_url="http://z", transport=httpx.MockTransport(answer)), "http://z")
+    with pytest.raises(CliError, match=r"No answer for 0 s: http://z does not answer \(refused\): check the address"):
+        watch.watch_run(client, "m1", as_json=False)
 
 
 class Clock:

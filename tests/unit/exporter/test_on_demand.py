@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, OK
+from services.exporter.adapters.orders import EpochOrders
 from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.domain.manifest import POTENTIAL, ExportManifest
@@ -30,6 +32,7 @@ from shared.contracts.ids import Digest, RunId
 from shared.game.decoding.names import ACTIONS
 from shared.game.observation import counters, layout
 from shared.game.recording.segment import Segment, read_segment, write_segment
+from shared.rewardnet import RewardNet
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
@@ -79,9 +82,8 @@ async def test_the_best_segments_become_one_video(store: Store, tmp_path: Path) 
         )
         lengths[best] = sum(result.exported)
         assert seen == [(number, 2 if best is None else 1) for number in range(2 if best is None else 1)]
-        with av.open(str(path)) as video:
-            pictures = sum(1 for _ in video.decode(video=0))
-        assert pictures == lengths[best] + len(result.exported)  # each segment begins with the picture before its steps
+        # Each segment begins with the picture before its steps.
+        assert pictures_of(path) == lengths[best] + len(result.exported)
     assert lengths == {None: 120, 1: 60}
 
 
@@ -93,9 +95,39 @@ async def test_a_whole_episode_becomes_one_video(store: Store, tmp_path: Path) -
     second = SegmentSelection.parse("walk", None, None, places[1].segment)
     path = tmp_path / "episode.mp4"
     result = await export_video(settings, second, path, pytest.fail, whole_episodes=True)
+    assert (result.exported, pictures_of(path)) == ([120], 120)  # the first one is that after the first step
+
+
+def pictures_of(path: Path) -> int:
     with av.open(str(path)) as video:
-        pictures = sum(1 for _ in video.decode(video=0))
-    assert (result.exported, pictures) == ([120], 120)  # the first one is that after the first step
+        return sum(1 for _ in video.decode(video=0))
+
+
+@pytest.mark.parametrize("whole_episodes", [False, True])
+async def test_play_that_does_not_replay_exactly_is_in_no_video(
+    store: Store, tmp_path: Path, whole_episodes: bool
+) -> None:
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    first, second = await list_segments(store, RUN)
+    chosen = SegmentSelection.parse(RUN, None, None, None)
+    await store.put(second.key, diverging(await store.get(second.key)))
+    failures: list[str] = []
+    result = await export_video(settings, chosen, tmp_path / "x.mp4", failures.append, whole_episodes=whole_episodes)
+    assert result.failed == [second.key]
+    assert "RAM at the end" in failures[0]
+    if whole_episodes:  # both segments are of one episode, which ends with the second
+        assert (result.exported, video_files(tmp_path)) == ([], [])
+        return
+    assert (result.exported, pictures_of(tmp_path / "x.mp4")) == ([60], 61)
+    await store.put(first.key, diverging(await store.get(first.key)))
+    assert (await export_video(settings, chosen, tmp_path / "y.mp4", failures.append)).exported == []
+    assert not (tmp_path / "y.mp4").exists()
+
+
+def diverging(raw: bytes) -> bytes:
+    """The archive of a segment whose replay ends in another state."""
+    facts, members = parts(raw)
+    return write_segment({**facts, "ram_end": "f" * 64}, members)
 
 
 async def test_no_video_is_written_without_a_matching_segment(store: Store, tmp_path: Path) -> None:
@@ -120,15 +152,19 @@ async def shape_the_epoch(store: Store) -> tuple[EpochStart, bytes, Digest]:
     return order, raw, digest
 
 
+def potentials(store: Store) -> Potentials:
+    return Potentials(store, EpochOrders(store))
+
+
 async def test_a_data_set_contains_the_potential_of_the_model_that_shaped(store: Store) -> None:
     order, raw, digest = await shape_the_epoch(store)
     segment = await recorded_segment(store)
-    assert await Potentials(store).of(segment) is None, "nothing shaped it"
+    assert await potentials(store).of(segment) is None, "nothing shaped it"
     shaped = replace(segment, manifest=segment.manifest.model_copy(update={"reward_model": digest}))
     assert segment.counters is not None
     inputs = counters.features(segment.counters)
     used = ConservativePotential.from_bytes(raw, "counters/v1", order.config.shaping.conservatism)(inputs)
-    found = await Potentials(store).of(shaped)
+    found = await potentials(store).of(shaped)
     assert found is not None
     assert np.array_equal(found, used)
     assert found.std() > 0, "it varies along the segment"
@@ -151,9 +187,42 @@ async def test_an_export_holds_the_potential_of_a_shaped_segment(store: Store) -
     ]
     assert [POTENTIAL in names for names in files] == [False, True]
     stored = json.loads(await store.get(f"{keys.export_prefix(*shaped[1])}{POTENTIAL}", files[1][POTENTIAL]))
-    expected = await Potentials(store).of(read_segment(await store.get(shaped[0].key)))
+    expected = await potentials(store).of(read_segment(await store.get(shaped[0].key)))
     assert expected is not None
     assert stored == pytest.approx(expected.tolist(), abs=1e-6)
+
+
+async def test_the_model_of_an_epoch_is_read_once_and_computes_in_a_thread(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, digest = await shape_the_epoch(store)
+    for entry in await list_segments(store, RUN):
+        raw = await store.get(entry.key)
+        facts, members = parts(raw)
+        shaped = replace(members, counters=read_segment(raw).counters)
+        await store.put(entry.key, write_segment({**facts, "reward_model": digest}, shaped))
+    read: list[str] = []
+    threads: list[threading.Thread] = []
+    get, forward = store.get, RewardNet.forward
+
+    async def watched_get(key: str, digest: str | None = None) -> bytes:
+        read.append(key)
+        return await get(key, digest)
+
+    def watched_forward(network: RewardNet, states: rewardnet.Floats) -> rewardnet.Floats:
+        threads.append(threading.current_thread())
+        return forward(network, states)
+
+    monkeypatch.setattr(store, "get", watched_get)
+    monkeypatch.setattr(RewardNet, "forward", watched_forward)
+    options = RenderOptions(frames=False, video=False)
+    exporter = SegmentExporter(store, ScoreLookup(store), game_opener(None), options)
+    for place in (await list_segments(store, RUN)).values():
+        await exporter.export(place)
+    assert read.count(keys.epoch_start(RUN, 0)) == 1
+    assert read.count(f"{keys.reward_model_prefix(RUN, 0)}rm.safetensors") == 1
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
 
 
 async def recorded_segment(store: Store) -> Segment:

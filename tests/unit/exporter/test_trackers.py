@@ -82,13 +82,28 @@ def test_following_a_run_writes_each_figure_once_and_ends_with_it(
     ]
     first, *rest = looks
     tracker = TensorBoardTracker(tmp_path, flat_config(summary.config.model_dump(mode="json")))
-    assert trackers.feed(tracker, first, lambda: rest.pop(0), follow=True) == 2
+    trackers.feed(tracker, first, lambda: rest.pop(0), follow=True)
     tracker.close()
     found = read(tmp_path)
     assert rest == []
     assert [step for step, _ in found["train/return_mean"]] == [done.steps, 2 * done.steps]
     assert [step for step, _ in found["epoch/score_mean"]] == [done.steps, 2 * done.steps]
     assert found["epoch/segments_waiting"][0][1] == 0  # not the figure of an unfinished judging
+
+
+def test_the_progress_counts_epochs_of_which_something_is_written(
+    summary: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(trackers, "POLL_S", 0.0)
+    monkeypatch.setattr(trackers, "overwrite_line", said.append)
+    monkeypatch.setattr(trackers, "is_final", lambda name, row, newest, judged: row.epoch == 0)
+    second = summary.epochs[0].model_copy(update={"epoch": 1})
+    running = summary.model_copy(update={"state": "running", "epochs": [summary.epochs[0], second]})
+    tracker = TensorBoardTracker(tmp_path, {})
+    trackers.feed(tracker, running, lambda: summary, follow=True)
+    tracker.close()
+    assert said == ["1 epochs written; waiting for the next one; ctrl-C ends."]
 
 
 def following(summary: RunSummary, rows: list[EpochRow], folder: Path, **config: object) -> dict[str, set[int]]:

@@ -12,7 +12,7 @@ from typing import Final, cast
 
 import pytest
 
-from cli.stack.ports import PORT_RANGE, PortAllocator
+from cli.stack.ports import PortAllocator
 from cli.stack.services import SERVICES
 from tests.faults import process_kills, raw_audit
 from tests.faults.injection import Injection
@@ -25,6 +25,7 @@ from tests.faults.soak.campaign import Campaign, record_of
 from tests.faults.soak.records import RoundRecord, append_round, hits_of_roles, read_rounds
 from tests.faults.soak.soak_round import EPOCHS, UNDISTURBED, SoakRound
 from tests.faults.soak.table import NAME, NOT_MEASURED, RESULTS, block, content_of, kinds_table, roles_table
+from tests.port_shares import SharePortAllocator
 
 NO_PID: Final = 2**22 + 1  # above the kernel's maximum
 BLOCK = "before\n<!-- soak -->\nold\n<!-- end of soak -->\nafter\n"
@@ -139,9 +140,9 @@ def test_the_page_shows_the_committed_campaign() -> None:
 
 
 def test_ports_come_from_the_range_of_their_job() -> None:
-    half = PORT_RANGE[: len(PORT_RANGE) // 2]
-    ports = PortAllocator(half)
-    assert all(ports.allocate() in half for _ in range(50))
+    jobs = [SharePortAllocator(number, 2) for number in range(2)]
+    first, second = ([job.allocate() for _ in range(50)] for job in jobs)
+    assert max(first) < min(second)
 
 
 class LivingRing:

@@ -22,10 +22,10 @@ GOOD = {**walk(4), 150: {"treasures": ["sword"], "dialog": {"text": 1, "line": "
 class JudgeHarness:
     """A judge runtime whose routes all lead to one rules judge."""
 
-    def __init__(self, behaviour: Behaviour, **group: Any) -> None:
+    def __init__(self, behaviour: Behaviour, store: MemoryStore | None = None, **group: Any) -> None:
         app = create_app(RulesServerSettings(behaviour=behaviour))
         self.server: RulesJudgeServer = app.state.server
-        self.store = MemoryStore()
+        self.store = MemoryStore() if store is None else store
         self.stopping = False
         file = load_judges(None, "http://rules.test/v1")
         settings = JudgeGroup(**{"audit_share": 0.0, "canary_segments": 0, **group})

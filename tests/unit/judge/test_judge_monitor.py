@@ -8,6 +8,7 @@ import pytest
 from services.judge.domain.ledger_rows import LedgerPart
 from services.judge.service.monitor import CanarySet
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from tests.unit.judge.harness import JudgeHarness, OpenHarness, refuse
 from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
 
@@ -31,10 +32,31 @@ async def test_canary_set_holds_judged_segments(harness: OpenHarness) -> None:
     for name, route in one.runtime.routes.items():
         await route.clients.close()
         route.clients.transport = transports[name]
-    for name in ("s2", "s3"):
+    for name in ("s2", "s3", "s4"):
         await judged(one, name)
+    await judged(one, "s5", epoch=1)
     chosen = CanarySet.from_bytes(await one.store.get(keys.canary_set(RUN)))
     assert [canary.segment for canary in chosen.segments] == ["s2", "s3"]
+
+
+async def test_canary_set_is_of_the_run_and_not_of_a_process(harness: OpenHarness) -> None:
+    """Each replica judged fewer segments than the set has, and none of them lived on."""
+    store = MemoryStore()
+    for number in range(3):
+        await judged(harness(store=store, canary_segments=2, replica=f"judge-{number}"), f"s{number}")
+    later = harness(store=store, canary_segments=2, replica="judge-3")
+    await judged(later, "s3", epoch=1)
+    chosen = CanarySet.from_bytes(await store.get(keys.canary_set(RUN)))
+    assert [canary.segment for canary in chosen.segments] == ["s0", "s1"]
+    rows = (await later.runtime.ledgers.open(RUN, 1)).snapshot().canary
+    assert [row.change for row in rows] == [0] * 6, "three judges on two segments"
+
+
+async def test_an_epoch_without_a_canary_set_is_judged(harness: OpenHarness) -> None:
+    one = harness(canary_segments=2)
+    await judged(one, "s0", epoch=1)
+    assert (await one.scores("s0", epoch=1)).status == "judged"
+    assert not await one.store.exists(keys.canary_set(RUN))
 
 
 async def test_unavailable_route_costs_only_its_own_judges_drift(harness: OpenHarness) -> None:

@@ -152,6 +152,21 @@ async def test_comparison_skips_unreadable_objects_only(recorded_run: Path, caps
     assert err.count("object skipped in comparison") == 3
 
 
+async def test_expired_recordings_are_named_as_the_reason(recorded_run: Path) -> None:
+    await asyncio.to_thread(segments, RUN, rules=True)
+    store = local_store(recorded_run)
+    for number, entry in enumerate(await store.list(keys.segments_prefix(RUN))):
+        await store.put(entry.key, b"damaged") if number else await store.delete(entry.key)
+    with pytest.raises(LookupError, match="scores under rubric 'rules', but none of their recordings is readable"):
+        await compared(store, RUN, None, ["rules", "rules"])
+    for entry in await store.list(keys.segments_prefix(RUN)):
+        await store.delete(entry.key)
+    with pytest.raises(LookupError, match="scores under rubric 'rules', but their recordings have expired"):
+        await compared(store, RUN, None, ["rules", "rules"])
+    with pytest.raises(LookupError, match="no scores under rubric 'rules' in epoch 3; its rubrics in epoch 3: none"):
+        await compared(store, RUN, 3, ["rules", "rules"])
+
+
 @pytest.mark.parametrize(
     ("first", "second", "says"),
     [

@@ -41,6 +41,13 @@ def test_a_quote_may_belong_to_the_token_of_the_answer() -> None:
     assert vote.second == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize("gap", [" : ", "\n:\n", ":"])
+def test_blanks_around_the_colon_change_nothing(gap: str) -> None:
+    place = TokenOptions("B", (("B", math.log(0.7)), ("A", math.log(0.3))))
+    vote = read_pair_vote([TokenOptions(f'{{"better"{gap}"', ()), place, TokenOptions('"}', ())])
+    assert vote.second == pytest.approx(0.7)
+
+
 @pytest.mark.parametrize(
     ("tokens", "why"),
     [

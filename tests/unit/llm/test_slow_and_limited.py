@@ -9,7 +9,7 @@ import pytest
 from services.judge.telemetry import ROUTES
 from shared.llm.limits.call_time import CallTime
 from shared.llm.limits.choice_limit import ChoiceLimit
-from shared.llm.port import CompletionRequest, RequestRefused, RouteUnavailable, TooManyChoices
+from shared.llm.port import CompletionRequest, RequestRefused, RouteTimeout, TooManyChoices
 from shared.llm.route import RouteClient
 from shared.llm.route_spec import RouteSpec
 
@@ -155,7 +155,7 @@ async def test_a_slow_server_is_given_the_time_it_needs() -> None:
 
     one = route(httpx.MockTransport(slow), total_timeout_s=0.2, longest_timeout_s=5)
     for limit in ("0.2", "0.4"):
-        with pytest.raises(RouteUnavailable, match=f"no answer within {limit} s"):
+        with pytest.raises(RouteTimeout, match=f"no answer within {limit} s"):
             await one.complete(REQUEST)
     assert one.seconds_since_response() == 0, "the route is slow, not silent"
     assert len((await one.complete(REQUEST)).choices) == 3

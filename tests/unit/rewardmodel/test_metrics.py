@@ -10,6 +10,7 @@ from scipy import stats
 
 from services.rewardmodel.domain.baselines import linear_margins, step_features
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
+from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
 from services.rewardmodel.domain.gates import GateInputs, GateThresholds, evaluate_gates
 from services.rewardmodel.domain.metrics import (
     HeldoutPairs,
@@ -17,7 +18,7 @@ from services.rewardmodel.domain.metrics import (
     accuracy,
     average_ranks,
     bootstrap_interval,
-    expected_calibration_error,
+    equal_mass_calibration_error,
     fit_temperature,
     measure_reliability,
     rank_correlation,
@@ -77,6 +78,21 @@ def test_a_pair_is_weighted_by_the_draws_of_both_episodes() -> None:
     assert bootstrap_interval(found, np.arange(3), np.random.default_rng(0)) == (0.0, 1.0)
 
 
+def test_ten_episodes_with_a_pair_each_are_ten_independent_pairs() -> None:
+    value, first = np.tile([0.9, 0.1], 10), np.arange(0, 20, 2)
+    right = np.repeat([1.0, -1.0], 10)  # right for five pairs, wrong for five
+    found = heldout_pairs(value, value * right, first, first + 1)
+    interval = bootstrap_interval(found, np.arange(20) // 2, np.random.default_rng(0))
+    assert interval == pytest.approx((0.2, 0.8)), "that of 10 draws, of which half are right"
+
+
+def test_a_pair_within_an_episode_is_weighted_by_its_draws_alone() -> None:
+    """Two copies of episode 0 hold its pair twice, and its pair with episode 1 twice."""
+    right, first, second = np.array([1.0, 0.0]), np.array([0, 0]), np.array([0, 1])
+    assert pair_mean_interval(right, first, second, [np.array([2, 1])]) == (0.5, 0.5)
+    assert pair_mean_interval(right, first, second, [np.array([0, 3])]) is None
+
+
 @pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
 def test_the_true_temperature_is_recovered(true_temperature: float) -> None:
     rng = np.random.default_rng(0)
@@ -89,8 +105,8 @@ def test_calibration_error_separates_honest_and_overconfident_models() -> None:
     rng = np.random.default_rng(0)
     probability = rng.uniform(0.5, 1, 20_000)
     outcome = (rng.random(20_000) < probability).astype(float)
-    assert expected_calibration_error(probability, outcome) < 0.02
-    assert expected_calibration_error(np.full(20_000, 0.99), outcome) > 0.2
+    assert equal_mass_calibration_error(probability, outcome) < 0.02
+    assert equal_mass_calibration_error(np.full(20_000, 0.99), outcome) > 0.2
 
 
 def test_the_temperature_calibrates_an_overconfident_model() -> None:

@@ -34,6 +34,29 @@ async def test_a_consumer_with_little_room_takes_few_events() -> None:
     assert most == 2
 
 
+async def test_a_consumer_whose_room_shrinks_takes_no_more_until_it_has_room() -> None:
+    bus, room, started, finish = MemoryBus(), 8, 0, asyncio.Semaphore(0)
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        nonlocal started
+        started += 1
+        await finish.acquire()
+        return []
+
+    for number in range(20):
+        await bus.publish(segment_ready(number))
+    async with running(bus, Consumer(JUDGE_SEGMENTS, handler, room=lambda: room)):
+        await until(lambda: started == 8)
+        room = 3
+        finish.release()
+        await asyncio.sleep(0.2)
+        assert started == 8
+        room = 20
+        for _ in range(20):
+            finish.release()
+        await until(lambda: started == 20)
+
+
 def test_room_never_exceeds_the_slots() -> None:
     assert Consumer(replace(JUDGE_SEGMENTS, slots=4), _unused, room=lambda: 99).slots == 4
 

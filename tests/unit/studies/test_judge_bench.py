@@ -1,6 +1,7 @@
 """The benchmark for judges: asked once, compared with the truth, calibrated on the other half."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from services.judge.config import rules_only
 from studies.judges.answers import AnswersError, AnswersFile, packed, plain
 from studies.judges.bank import Bank
-from studies.judges.calibration import SpreadCalibration, expected_calibration_error, fit
+from studies.judges.calibration import SpreadCalibration, equal_width_calibration_error, fit
 from studies.judges.orders import (
     concordance,
     concordance_over,
@@ -30,7 +31,7 @@ GAINS = [int(gain) for gain in RNG.integers(0, 4, 80)]
 
 def kept_answers(folder: Path, votes: list[list[int]]) -> AnswersFile:
     """Answers about the segments of an imagined bank, in their order."""
-    kept = AnswersFile.open(folder, rules_only())
+    kept = AnswersFile.open(folder, rules_only(), imagined_bank(GAINS))
     for place, one in enumerate(votes):
         kept.add(answer(f"b{place:04d}", one))
     return kept
@@ -53,6 +54,14 @@ def test_intervals_are_wider_when_segments_share_episodes() -> None:
     assert alone is not None
     assert together is not None
     assert together.high - together.low > 1.2 * (alone.high - alone.low)
+
+
+def test_pairs_within_ten_episodes_are_ten_independent_pairs() -> None:
+    better = np.zeros((20, 20), np.bool_)
+    first = np.arange(0, 20, 2)
+    better[first, first + 1] = True
+    score = np.tile([0.9, 0.1], 10) * np.repeat([1.0, -1.0], 10)  # right for five pairs, wrong for five
+    assert concordance(score, better, np.arange(20) // 2) == Estimate(0.5, 0.2, 0.8), "that of 10 draws"
 
 
 def test_the_kinds_of_pairs_are_told_apart() -> None:
@@ -79,8 +88,8 @@ def test_a_judge_that_is_too_sure_is_calibrated_on_the_other_half() -> None:
     score, error, better = drawn(1)
     found = fit(score, error, better)
     fresh, own, truth = drawn(2)
-    before = expected_calibration_error(SpreadCalibration(floor=0.001).probability(fresh, own), truth)
-    after = expected_calibration_error(found.probability(fresh, own), truth)
+    before = equal_width_calibration_error(SpreadCalibration(floor=0.001).probability(fresh, own), truth)
+    after = equal_width_calibration_error(found.probability(fresh, own), truth)
     assert before is not None
     assert after is not None
     assert before > 0.1
@@ -143,34 +152,59 @@ def test_results_keep_the_rows_of_other_judges(tmp_path: Path) -> None:
 
 
 def test_answers_survive_a_crash_and_compression(tmp_path: Path) -> None:
-    kept = kept_answers(tmp_path, [[1], [2], [3]])
+    kept, bank = kept_answers(tmp_path, [[1], [2], [3]]), imagined_bank(GAINS)
     with plain(tmp_path).open("a") as out:
         out.write('{"segment": "b0003", "wei')
-    assert AnswersFile.load(tmp_path).answers == kept.answers
-    kept = AnswersFile.open(tmp_path, rules_only())
+    assert AnswersFile.load(tmp_path, bank).answers == kept.answers
+    kept = AnswersFile.open(tmp_path, rules_only(), bank)
     kept.pack()
     plain(tmp_path).unlink()
-    assert AnswersFile.open(tmp_path, rules_only()).answers == kept.answers
+    assert AnswersFile.open(tmp_path, rules_only(), bank).answers == kept.answers
     assert plain(tmp_path).exists()
     assert packed(tmp_path).stat().st_size < plain(tmp_path).stat().st_size
 
 
 def test_answers_of_other_judges_are_refused(tmp_path: Path) -> None:
     kept_answers(tmp_path, [[1]])
+    bank = imagined_bank(GAINS)
     judge = rules_only().judges[0]
     other = rules_only().model_copy(update={"judges": (judge.model_copy(update={"dimensions": ("progress",)}),)})
     with pytest.raises(AnswersError, match="answers of other judges or of another rubric"):
-        AnswersFile.open(tmp_path, other)
+        AnswersFile.open(tmp_path, other, bank)
     plain(tmp_path).write_text('{"no": "judges"}\n')
     with pytest.raises(AnswersError, match="does not begin with the judges"):
-        AnswersFile.load(tmp_path)
+        AnswersFile.load(tmp_path, bank)
     with pytest.raises(AnswersError, match="holds no answers"):
-        AnswersFile.load(tmp_path / "none")
+        AnswersFile.load(tmp_path / "none", bank)
+
+
+def test_answers_about_another_bank_with_equal_names_are_refused(tmp_path: Path) -> None:
+    kept = kept_answers(tmp_path, [[1]])
+    bank = imagined_bank(GAINS)
+    other = replace(bank, segments=tuple(replace(one, digest="1" * 64) for one in bank.segments))
+    refused = "answers about another bank: ask about this bank in another folder"
+    with pytest.raises(AnswersError, match=refused):
+        AnswersFile.load(tmp_path, other)
+    with pytest.raises(AnswersError, match=refused):
+        AnswersFile.open(tmp_path, rules_only(), other)
+    assert AnswersFile.load(tmp_path, bank).answers == kept.answers
+
+
+def test_answers_that_state_no_bank_are_about_the_published_one(tmp_path: Path) -> None:
+    AnswersFile.open(tmp_path, rules_only(), Bank.load()).add(answer("b0001", [1]))
+    head, rest = plain(tmp_path).read_text().split("\n", 1)
+    stated = json.loads(head)
+    assert stated.pop("bank") == Bank.load().digest
+    plain(tmp_path).write_text(f"{json.dumps(stated)}\n{rest}")
+    assert AnswersFile.load(tmp_path, Bank.load()).answers.keys() == {("b0001", "plain")}
+    with pytest.raises(AnswersError, match="answers about another bank"):
+        AnswersFile.load(tmp_path, imagined_bank(GAINS))
 
 
 def test_the_published_figures_follow_from_the_published_answers() -> None:
     results = Path(__file__).parents[3] / "docs" / "results"
-    bank, answers = Bank.load(), AnswersFile.load(results / "judges-votes" / "rules").of("plain")
+    bank = Bank.load()
+    answers = AnswersFile.load(results / "judges-votes" / "rules", bank).of("plain")
     published = JudgeResults.load(results / "judges.json").rows["rules"]
     sample = judged_sample(bank, bank.half("test"), answers)
     accuracy = concordance(sample.score, gained_more(sample.gain), sample.episode)

@@ -78,6 +78,11 @@ def test_pairs_are_kept_and_not_asked_again(tmp_path: Path) -> None:
     again = PairAnswers.open(tmp_path)
     assert again.answers == kept.answers
     assert [again.lacks(*pair) for pair in pairs] == [False, True]
+    with kept.file.open("a") as out:
+        out.write('{"first": "b0')  # a crash cut the line off
+    again = PairAnswers.open(tmp_path)
+    again.add(right(pairs[1]))
+    assert PairAnswers.open(tmp_path).answers == [right(pair) for pair in pairs]
     kept.file.write_text('{"first": "b0000"}\n')
     with pytest.raises(AnswersError, match=r"pairs.jsonl is damaged: second: Field required"):
         PairAnswers.open(tmp_path)

@@ -36,7 +36,7 @@ NOW = datetime.now(UTC)
 
 def kept(folder: Path, names: list[str]) -> AnswersFile:
     """A file with answers about these segments."""
-    found = AnswersFile.open(folder, rules_only())
+    found = AnswersFile.open(folder, rules_only(), BANK)
     for place, name in enumerate(names):
         found.add(answer(name, [place % 6] * 3))
     return found
@@ -67,7 +67,8 @@ def test_votes_by_another_rubric_are_refused(tmp_path: Path) -> None:
     plain(tmp_path).write_text(text.replace('"efficiency"', '"beauty"'))
     with pytest.raises(InvalidStudy, match="another rubric than this version's"):
         read_votes(tmp_path, BANK, ("garden",))
-    before = '{"judges": "abc", "models": ["one"]}\n' + rest  # files of earlier versions do not name their rubric
+    # Files of earlier versions do not name their rubric.
+    before = f'{{"judges": "abc", "models": ["one"], "bank": "{BANK.digest}"}}\n' + rest
     plain(tmp_path).write_text(before)
     assert len(read_votes(tmp_path, BANK, ("garden",)).answers) == 80
 
@@ -88,7 +89,8 @@ def test_the_rules_judge_is_no_language_model() -> None:
 
 
 def test_noise_lowers_the_rules_judge_to_the_accuracy_of_a_model() -> None:
-    bank, answers = Bank.load(), AnswersFile.load(ANSWERS[0]).of("plain")
+    bank = Bank.load()
+    answers = AnswersFile.load(ANSWERS[0], bank).of("plain")
     sample = judged_sample(bank, bank.half("dev"), answers)
     assert pairs_accuracy(noisy(sample, noise_for(0.8, bank))) == pytest.approx(0.8, abs=0.005)
     with pytest.raises(InvalidStudy, match=r"--noisy-accuracy 0.95: .* orders 0.90 of the pairs"):

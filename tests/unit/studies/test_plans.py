@@ -8,15 +8,17 @@ import pytest
 import yaml
 
 from services.trainer.planning.question import ModelAnswer, Question, answered
+from shared.game.emulator.start import StartState
 from studies.plan import InvalidStudy
 from studies.plans.__main__ import main
-from studies.plans.figures import orders_figures, share
-from studies.plans.measure import order_texts
+from studies.plans.figures import orders_figures
+from studies.plans.measure import order_texts, prepare
 from studies.plans.models import ReplyFile, TextShown
 from studies.plans.play import PlayedAnswer, play_plan
 from studies.plans.results import PlannerResults
-from studies.plans.situations import Situation, candidates, stage
+from studies.plans.situations import Situation, Stage, candidates, stage
 from studies.report.generate import generated
+from studies.stats import share_estimate
 from tests.servers import free_ports
 from tests.unit.planning.answers_by_hand import ByHand
 
@@ -50,6 +52,19 @@ def test_names_of_situations_differ_and_cover_all_worlds() -> None:
         found = candidates(mode)
         assert len({one.name for one in found}) == len(found)
         assert {one.world for one in found} == {"garden", "vale", "realm"}
+
+
+def test_no_more_situations_are_made_than_wanted() -> None:
+    class CountingStage(Stage):
+        made = 0
+
+        def make(self, situation: Situation) -> StartState:
+            self.made += 1
+            return StartState(situation.name, b"")
+
+    counting = CountingStage()
+    assert len(prepare(counting, "text", 3)) == 3
+    assert counting.made == 3
 
 
 def test_situation_is_what_its_name_says() -> None:
@@ -136,18 +151,26 @@ def test_reply_that_was_cut_off_in_the_file_is_asked_again(tmp_path: Path) -> No
     kept = ReplyFile(file)
     assert kept.find("one") == ModelAnswer("answered", "{}", seconds=1.5)
     assert kept.find("two") is None
+    kept.add("two", question, ModelAnswer("invalid", "no", seconds=2.5))
+    assert ReplyFile(file).find("two") == ModelAnswer("invalid", "no", seconds=2.5)
 
 
-def test_intervals_follow_wilson_and_the_bootstrap() -> None:
-    assert share(9, 10) == (0.9, 0.5958, 0.9821)
-    assert share(0, 4)[:2] == (0.0, 0.0)
+def test_damaged_replies_are_refused_with_their_line(tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    file.write_text('{"key": "one", "pl{"key": "two"}\n')
+    with pytest.raises(InvalidStudy, match=r"replies.jsonl, line 1 is no reply: delete the line"):
+        ReplyFile(file)
+
+
+def test_differences_without_width_get_the_bound_of_no_text() -> None:
     won, lost = PlayedAnswer("a", True, True, 1.0), PlayedAnswer("a", True, False, 1.0)
     same = orders_figures([won, lost] * 5, [won, lost] * 5, 0)
     worse = orders_figures([won] * 10, [won, lost] * 5, 0)
     assert same.difference == (0.0, 0.0, 0.0)
     value, low, high = same.difference_bounds
     assert (value, low) == (0.0, -high)
-    assert high == share(0, same.texts)[2] > 0.1, "a few texts without an effect do not show that there is none"
+    none = share_estimate(0, same.texts).rounded(4)
+    assert high == none[2] > 0.1, "a few texts without an effect do not show that there is none"
     assert worse.difference[0] == -0.5
     assert worse.difference_bounds == worse.difference
     assert worse.difference[1] < -0.5 < worse.difference[2] < 0

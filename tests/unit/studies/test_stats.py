@@ -8,7 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studies.stats import Reals, improvement, improvement_estimate, iqm, iqm_estimate, permutation_p
+from studies.stats import Reals, improvement, improvement_estimate, iqm, iqm_estimate, permutation_p, share_estimate
 
 # One world with 10 seeds, and three worlds with 8; one row per world.
 JUDGED = np.array([[0.426, 0.293, 0.238, 0.408, 0.417, 0.148, 0.649, 0.546, 0.159, 0.355]])
@@ -38,6 +38,14 @@ def test_the_interquartile_mean_trims_a_quarter_at_each_end() -> None:
 
 def test_the_probability_of_improvement_counts_ties_half() -> None:
     assert improvement([np.array([1.0, 2.0])], [np.array([0.0, 2.0])]) == (1 + 0 + 1 + 0.5) / 4
+
+
+@pytest.mark.parametrize(("count", "of"), [(0, 4), (9, 10), (96, 100), (3, 3)])
+def test_the_interval_of_a_share_is_wilsons(count: int, of: int) -> None:
+    found = share_estimate(count, of)
+    expected = scipy.stats.binomtest(count, of).proportion_ci(method="wilson")
+    assert found.value == count / of
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_intervals_contain_the_value_and_shrink_with_more_seeds() -> None:
