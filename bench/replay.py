@@ -21,7 +21,6 @@ from bench.harness.measure import parser, report
 from bramble.registration import bramble_game
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.vector import ZeldaVectorEnv
-from services.trainer.env.who_acts import PLANNER
 from services.trainer.planning.assembly import takeover_for
 from services.trainer.planning.rules_planner import RulesPlanner
 from services.trainer.recording.config import RecordingConfig
@@ -32,7 +31,7 @@ from shared.contracts.run import PlannerConfig, RunConfig, SamplingConfig
 from shared.game.emulator.emulator import Emulator
 from shared.game.errors import ReplayMismatch
 from shared.game.recording.replay import verify
-from shared.game.recording.segment import read_segment
+from shared.game.recording.segment import PLANNER, read_segment
 
 SEGMENTS, ENVS, STEPS, EPISODE = 1_000, 4, 300, 900
 WORLDS = ("vale", "garden")  # of plain and of assisted play

@@ -14,6 +14,7 @@ from typing import Final
 from bench.harness.ring_run import RUN
 from cli.console import print_status
 from cli.stack.layout import StackLayout
+from cli.stack.port_owner import family
 from cli.stack.ports import PortAllocator
 from cli.stack.process import SupervisedProcess
 from cli.stack.services import StackPorts, common_settings, service_spec
@@ -87,11 +88,10 @@ async def _through(name: str, bus: Bus, store: Store) -> bool:
 
 def _children_mb(process: SupervisedProcess) -> float:
     assert process.process is not None
-    tasks = Path(f"/proc/{process.process.pid}/task")
     found = [0.0]
-    for task in tasks.iterdir():
+    for pid in {*family(process.process.pid)} - {process.process.pid}:
         with suppress(OSError, IndexError):  # the process has ended
-            found += [_peak_mb(int(pid)) for pid in (task / "children").read_text().split()]
+            found.append(_peak_mb(pid))
     return max(found)
 
 

@@ -5,7 +5,9 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from functools import partial
+from typing import Any, SupportsInt
 
+import gymnasium
 import numpy as np
 import torch
 from ray.rllib.execution.rollout_ops import synchronous_parallel_sample
@@ -15,7 +17,8 @@ from bench.harness.measure import interleave
 from bench.load_rom import load_game
 from services.trainer.driver.session import TrainingSession
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import ZeldaEnv
+from services.trainer.env.game_session import GameSession
+from services.trainer.env.spaces import action_space, observation_space
 from services.trainer.env.vector import ZeldaVectorEnv
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import HIDDEN
@@ -154,13 +157,32 @@ def sampled(one: TrainingSession) -> Callable[[], float]:
     return run
 
 
-class PeerEnv(ZeldaEnv):
-    """The environment for the peer, on the game of the given name."""
+class PeerEnv(gymnasium.Env[np.ndarray, SupportsInt]):
+    """One environment for the peer, on the game of the given name."""
 
     def __init__(self, name: str, number: int) -> None:
         config = EnvConfig(frame_skip=SKIP, episode_length=500, runner=number)
-        super().__init__(config)
-        self.session = type(self.session)(config, 0, None, GAMES[name]())
+        self.observation_space = observation_space(config.observation)
+        self.action_space = action_space()
+        self._session = GameSession(config, game=GAMES[name]())
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """Begin the next episode. A `seed` restarts the numbering of episodes under it."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._session.reseed(seed)
+        return self._session.reset().copy(), {}
+
+    def step(self, action: SupportsInt) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """Make one step."""
+        made = self._session.step(int(action))
+        return made.observation.copy(), made.reward, made.terminated, made.truncated, {}
+
+    def close(self) -> None:
+        """End the emulator."""
+        self._session.close()
 
 
 def peer(name: str) -> tuple[Callable[[], float], Callable[[], None]]:

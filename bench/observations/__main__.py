@@ -11,8 +11,8 @@ from typing import Final, get_args
 
 from bench.harness.measure import Figures, arguments, interleave, ratio, report
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import observation_space
 from services.trainer.env.game_session import GameSession
+from services.trainer.env.spaces import observation_space
 from shared.contracts.run import ObservationName
 
 OBSERVATIONS: Final[tuple[ObservationName, ...]] = get_args(ObservationName)

@@ -22,6 +22,7 @@ from bench.harness.measure import Figures, arguments, process_cpu, report
 from bench.page.long_run import LONG, RecordedRun, add_long_run, add_runs, beat
 from cli.console import print_status
 from cli.stack.local_stack import LocalStack, StackOptions, run_stack
+from cli.stack.port_owner import family
 from shared.store.object_store import local_store
 
 if TYPE_CHECKING:
@@ -53,17 +54,10 @@ def cpu_s(pid: int) -> float:
 
 def browser_cpu_s() -> float:
     """Seconds of processor time of all processes of the browser, which are descendants of this one."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
     total = 0.0
-    for pid in parents:
-        above = pid
-        while above not in (os.getpid(), 0, 1):
-            above = parents.get(above, 0)
+    for pid in family(os.getpid()):
         with suppress(OSError):
-            if above == os.getpid() and "chrom" in Path(f"/proc/{pid}/comm").read_text():
+            if "chrom" in Path(f"/proc/{pid}/comm").read_text():
                 total += cpu_s(pid)
     return total
 

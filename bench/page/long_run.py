@@ -5,13 +5,13 @@ own name inside, because the page opens no older ones.
 """
 
 import asyncio
-import io
 import zipfile
 from collections.abc import Awaitable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from bench.harness.measure import ROOT
+from bench.harness.segments import renamed
 from services.coordinator.domain.reasons import refusal_of
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
@@ -22,7 +22,6 @@ from shared.contracts.judging.epoch_report import EpochJudging
 from shared.contracts.progress import EpochRow, RunSummary
 from shared.contracts.run import RunRecord
 from shared.contracts.scores import SegmentScores
-from shared.contracts.segment import MANIFEST, SegmentManifest
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.port import Store
@@ -121,7 +120,7 @@ def _epoch(store: Store, source: RecordedRun, epoch: int, segments: int, named: 
         episode = EpisodeId(f"e{epoch:04d}-r00-v00-{number // PER_EPISODE:04d}")
         segment = SegmentId(f"{episode}-s{number % PER_EPISODE:03d}")
         raw = source.archives[number % len(source.archives)]
-        raw = _renamed(raw, epoch, episode, segment) if named else raw
+        raw = renamed(raw, segment, run=LONG, epoch=epoch, episode=episode) if named else raw
         key, digest = keys.segment(LONG, epoch, episode, segment), Digest(sha256(raw))
         references.append(SegmentRef(segment=segment, episode=episode, key=key, digest=digest))
         place = {"run": LONG, "epoch": epoch, "episode": episode, "segment": segment}
@@ -142,19 +141,6 @@ def _epoch(store: Store, source: RecordedRun, epoch: int, segments: int, named: 
     yield store.put(keys.judge_report(LONG, epoch), _judging(source, epoch).to_bytes())
     row = _row(source, epoch, segments)
     yield store.put(keys.evaluation_summary(LONG, epoch), row.to_bytes())
-
-
-def _renamed(raw: bytes, epoch: int, episode: EpisodeId, segment: SegmentId) -> bytes:
-    """The same recording under another name."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
-        for info in old.infolist():
-            data = old.read(info)
-            if info.filename == MANIFEST:
-                place = {"run": LONG, "epoch": epoch, "episode": episode, "segment": segment}
-                data = SegmentManifest.from_bytes(data).model_copy(update=place).to_bytes()
-            new.writestr(info, data)
-    return out.getvalue()
 
 
 async def _in_turns(work: Iterable[Awaitable[Any]]) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from bench.harness.measure import process_cpu
+from cli.stack.port_owner import family
 
 
 class CpuOfDescendants:
@@ -14,27 +15,10 @@ class CpuOfDescendants:
 
     def sample(self) -> float:
         """CPU seconds since the processes' starts, of all descendants so far."""
-        for pid in _descendants(self._root):
+        for pid in {*family(self._root)} - {self._root}:
             try:
                 began = float(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
                 self._seen[pid, began] = process_cpu(pid)
             except OSError:  # it ended meanwhile
                 continue
         return sum(self._seen.values())
-
-
-def _descendants(root: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(entry.name))
-    found, open_ = [], [root]
-    while open_:
-        below = children.get(open_.pop(), [])
-        found += below
-        open_ += below
-    return found

@@ -4,6 +4,7 @@ The heartbeat extends the public one; the checkpoint pointer is private. Losing 
 """
 
 import re
+from typing import Protocol
 
 from pydantic import Field
 
@@ -31,6 +32,20 @@ class Heartbeat(DriverHeartbeat):
     host: str = Field(max_length=255)
     pid: int
     state: DriverState
+
+
+class StoredObject(Protocol):
+    """A reference to an object of the store, as many documents hold it. Whoever reads the object checks its digest."""
+
+    @property
+    def key(self) -> str:
+        """The object's key."""
+        ...
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its bytes."""
+        ...
 
 
 class CheckpointPointer(Contract):

@@ -26,12 +26,12 @@ class Handlers:
 
     async def run_event(self, event: Envelope) -> Sequence[Envelope]:
         """Register the run of an rm.ready or run.changed event. The driver reads the run's state in the store."""
-        supervised = self._supervisor.register(event.runid)
-        if event.fence < supervised.fence:
+        known = self._supervisor.runs.get(event.runid)
+        if known is not None and event.fence < known.fence:
             REFUSED.inc()
-            log.warning("stale fence refused", fence=event.fence, known=supervised.fence)
+            log.warning("stale fence refused", fence=event.fence, known=known.fence)
             return []
-        supervised.fence = event.fence
+        self._supervisor.register(event.runid).fence = event.fence
         if isinstance(event.data, RmReady):
             await self._check_order(event.data)
         return []

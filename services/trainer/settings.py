@@ -51,9 +51,6 @@ class DriverGroup(SettingsGroup):
     planner_url: HttpUrl = Field(
         "http://127.0.0.1:8089/v1", description="address of the built-in routes; unused with a planner file"
     )
-    learning_rate: float | None = Field(None, gt=0, le=1, description="replaces ppo.learning_rate of every run")
-    entropy: float | None = Field(None, ge=0, le=1, description="replaces ppo.entropy of every run")
-    curiosity: float | None = Field(None, ge=0, le=100, description="replaces ppo.curiosity of every run")
     curriculum: list[float] = Field(
         default_factory=list,
         max_length=64,
@@ -73,12 +70,6 @@ class DriverGroup(SettingsGroup):
         """Refuse wrong shares here instead of in every env runner."""
         CurriculumShares(tuple(curriculum))
         return curriculum
-
-    @property
-    def ppo_values(self) -> dict[str, float]:
-        """Fields of a run's `ppo` block that these settings replace."""
-        names = ("learning_rate", "entropy", "curiosity")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
 
 class TrainerSettings(ServiceSettings):

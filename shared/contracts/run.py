@@ -6,15 +6,7 @@ Defaults are those of the original system where it had any. Each field states it
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    AwareDatetime,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from shared.config.problems import suggestion
 from shared.contracts.base import Contract
@@ -325,6 +317,11 @@ class RunConfig(Contract):
     def planned_epochs(self) -> int | None:
         """How many epochs the run has, or None when only its hours are bounded."""
         return self.epochs if self.epochs is not None or self.run_hours is not None else 3
+
+    @property
+    def played_steps(self) -> int:
+        """The environment steps of an epoch: it ends with a whole batch."""
+        return -(-self.epoch_steps // self.batch_size) * self.batch_size
 
     def judges_epoch(self, epoch: int) -> bool:
         """Whether segments of this epoch are recorded and judged, and a reward model follows it."""

@@ -9,7 +9,7 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from torch import Tensor
 
-from services.trainer.env.env import action_space, observation_space
+from services.trainer.env.spaces import action_space, observation_space
 from services.trainer.rl.algorithm import build, rllib_values
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.module import HIDDEN, ActorCriticModule

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
-from services.trainer.env.env import action_space, observation_space
+from services.trainer.env.spaces import action_space, observation_space
 from services.trainer.rl.algorithm import configured
 from services.trainer.rl.batch import ADVANTAGES, minibatch_rows, select
 from services.trainer.rl.env_runner import Rollout

@@ -34,8 +34,7 @@ class NewRun(BaseModel):
     def _yields_segments(cls, config: RunConfig) -> RunConfig:
         """Check this here and not in RunConfig: records of older runs without this check must stay readable."""
         environments = max(1, config.env_runners) * config.envs_per_runner
-        steps = -(-config.epoch_steps // config.batch_size) * config.batch_size  # an epoch ends with a batch
-        per_environment = steps // environments
+        per_environment = config.played_steps // environments
         if per_environment < config.segment_steps:
             raise ValueError(
                 f"epoch_steps {config.epoch_steps} give {per_environment} to each of {environments} environments, "

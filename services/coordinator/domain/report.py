@@ -4,7 +4,7 @@ from datetime import datetime
 
 from services.coordinator.domain.run_view import EpochView, RunView
 from services.coordinator.domain.score_counter import ScoreCounter
-from services.coordinator.domain.stages import played_steps, remaining_time, stage_position, stage_seconds
+from services.coordinator.domain.stages import remaining_time, stage_position, stage_seconds
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 
@@ -100,13 +100,13 @@ def run_progress(
     return RunProgress(
         run=view.record.run,
         state=view.record.state,
-        doing=exploration_of(current_beat) or doing,
+        doing=_before_training(current_beat) or doing,
         stage=position.stage,
         stage_share=position.share,
         epoch=epoch,
         epochs_planned=config.planned_epochs,
         steps=steps,
-        epoch_steps=played_steps(config),
+        epoch_steps=config.played_steps,
         steps_per_s=rate,
         segments_recorded=recorded,
         segments_judged=counter.count("judged"),
@@ -130,8 +130,10 @@ def newest_accuracy(view: RunView) -> float | None:
     return cards[-1].accuracy.confident if cards else None
 
 
-def exploration_of(beat: DriverHeartbeat | None) -> str | None:
-    """What a driver does that explores before the first epoch; None if it does something else."""
-    if beat is None or beat.state != "exploring":
-        return None
-    return f"Exploration without a network before epoch 0: {beat.explored:.0%}."
+def _before_training(beat: DriverHeartbeat | None) -> str | None:
+    """What happens before an epoch is trained; None if no heartbeat says so."""
+    if beat is not None and beat.state == "waiting":
+        return f"Epoch {beat.epoch} waits for a driver: all places are taken (ZELDA_TRAINER__MAX_DRIVERS)."
+    if beat is not None and beat.state == "exploring":
+        return f"Exploration without a network before epoch 0: {beat.explored:.0%}."
+    return None

@@ -3,7 +3,6 @@
 Pure. Every time is the distance of two commit objects, or a figure in one of them.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,11 +36,6 @@ class RemainingTime:
     at_least: bool = False
 
 
-def played_steps(config: RunConfig) -> int:
-    """The steps of an epoch: it ends with a whole batch."""
-    return math.ceil(config.epoch_steps / config.batch_size) * config.batch_size
-
-
 def stage_position(view: RunView, beat: DriverHeartbeat | None) -> StagePosition:
     """The stage of the newest epoch. `beat` is the driver's heartbeat in that epoch, or None before its first."""
     epoch = view.current
@@ -49,13 +43,13 @@ def stage_position(view: RunView, beat: DriverHeartbeat | None) -> StagePosition
         return StagePosition(None)
     if epoch.finished is not None:
         return _after_training(epoch)
-    if beat is None or beat.state in ("starting", "idle"):
+    if beat is None or beat.state in ("waiting", "starting", "idle"):
         return StagePosition("starting")
     if beat.state == "exploring":
         return StagePosition("starting", beat.explored)
     if beat.state == "evaluating":
         return StagePosition("evaluating", beat.evaluated)
-    return StagePosition("playing", min(1.0, beat.steps / played_steps(view.record.config)))
+    return StagePosition("playing", min(1.0, beat.steps / view.record.config.played_steps))
 
 
 def _after_training(epoch: EpochView) -> StagePosition:
@@ -92,7 +86,7 @@ def remaining_time(view: RunView, position: StagePosition, rate: float | None, n
     if config.planned_epochs is None or current is None or not rate or view.record.state != "running":
         return RemainingTime(None)
     usual = {stage: _median([row[stage] for row in measured if stage in row]) for stage in STAGES}
-    usual["playing"] = played_steps(config) / rate
+    usual["playing"] = config.played_steps / rate
     if not config.eval_interval:
         usual["evaluating"] = 0.0
     exploring = position.stage == "starting" and position.share is not None

@@ -78,13 +78,16 @@ class SegmentArchives:
         return known or sha256(await self._store.get(key))
 
     async def video(self, place: keys.SegmentPlace) -> bytes | None:
+        """The exported video of a segment as MP4, or None without one."""
+        return await self._optional(keys.export_prefix(*place) + VIDEO)
+
+    async def awaited_video(self, place: keys.SegmentPlace) -> bytes | None:
         """The exported video of a segment as MP4, or None before its export; NotFound if its export has none."""
-        prefix = keys.export_prefix(*place)
-        video = await self._optional(prefix + VIDEO)
-        if video is not None or not await self._store.exists(prefix + MANIFEST):
+        video = await self.video(place)
+        if video is not None or not await self._store.exists(keys.export_prefix(*place) + MANIFEST):
             return video
         # The manifest is written last, and no later export replaces it: a video that is missing now never comes.
-        video = await self._optional(prefix + VIDEO)
+        video = await self.video(place)
         if video is None:
             raise NotFound(
                 f"segment {place.segment} was exported without a video (ZELDA_EXPORT__VIDEO): make one with "

@@ -12,7 +12,7 @@ from typing import Final
 from prometheus_client import Gauge
 
 from shared.contracts.card import RewardModelCard
-from shared.contracts.driver import COUNTED_STATUSES, ENDINGS, SUGGESTION_OUTCOMES, Assistance, BreakerState
+from shared.contracts.driver import BREAKER_NUMBERS, COUNTED_STATUSES, ENDINGS, SUGGESTION_OUTCOMES, Assistance
 from shared.contracts.ids import RunId
 from shared.contracts.progress import EpochRow
 from shared.telemetry import metrics
@@ -56,7 +56,6 @@ _GROUPS: Final = (("reward/", TERM), ("learner/", LEARNER))
 _LABELLED: Final = (TRAINING, TERM, LEARNER, EVALUATION)
 _PLAIN: Final = (NUMBER, SCORE, AGREEMENT, ACCURACY, PASSED, AGE, ALARM, ECE, SPREAD, RANK)
 _ASSISTANCE: Final = (TAKEOVERS, SUGGESTIONS, CALLS, ANSWER_SECONDS, BREAKER)
-_BREAKER_VALUE: Final[dict[BreakerState, int]] = {"closed": 0, "half-open": 1, "open": 2}
 _shown: dict[RunId, datetime | None] = {}
 """The runs with series, and when the first pass found each of them ended."""
 
@@ -110,7 +109,7 @@ def set_assistance(run: RunId, assistance: Assistance) -> None:
         for status in COUNTED_STATUSES:
             CALLS.labels(run, mode, status).set(calls.outcomes.get(status, 0))
         _set(ANSWER_SECONDS.labels(run, mode), calls.answer_seconds_mean)
-        BREAKER.labels(run, mode).set(_BREAKER_VALUE[calls.breaker])
+        BREAKER.labels(run, mode).set(BREAKER_NUMBERS[calls.breaker])
 
 
 def keep_only(runs: Collection[RunId], now: datetime) -> None:

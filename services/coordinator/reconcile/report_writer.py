@@ -5,7 +5,6 @@ The reports are derived and overwritten. No decision reads them, and each can be
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
 
 from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.domain.report import run_progress, run_summary
@@ -18,8 +17,6 @@ from shared.contracts.progress import EpochRow, RunProgress, RunSummary
 from shared.errors import ContractError
 from shared.store import keys
 from shared.store.port import NotFound, Store
-
-NOT_COMPARED: Final = {"updated"}  # changes with every poll
 
 
 class ReportWriter:
@@ -85,9 +82,9 @@ class ReportWriter:
         if not summary.epochs:
             return
         epoch_metrics.set_epoch(view.record.run, summary.epochs[-1], view.record.config.judge_interval)
-        for epoch in view.epochs:
-            if epoch.card is not None:
-                epoch_metrics.set_card(epoch.card.document)
+        cards = [epoch.card for epoch in view.epochs if epoch.card is not None]
+        if cards:
+            epoch_metrics.set_card(cards[-1].document)
 
     async def _write_changed(self, before: RunSummary | None, summary: RunSummary) -> None:
         """Write the documents of epochs whose row changed, then the summary."""
@@ -111,4 +108,4 @@ def _scores_final(summary: RunSummary, row: EpochRow) -> bool:
 
 
 def _same(before: RunSummary, after: RunSummary) -> bool:
-    return before.model_dump(exclude=NOT_COMPARED) == after.model_dump(exclude=NOT_COMPARED)
+    return before.model_copy(update={"updated": after.updated}) == after  # `updated` changes with every poll

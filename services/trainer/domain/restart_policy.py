@@ -7,12 +7,12 @@ PAUSES_S = (0.0, 5.0, 15.0, 60.0, 120.0)  # before the next start, by failures i
 
 @dataclass
 class RestartPolicy:
-    """Counts failures of one run's drivers in a row. Progress (an iteration of training) resets the count."""
+    """Counts failures of one run's drivers in a row. Progress (training, exploration, evaluation) resets the count."""
 
     limit: int
     failures: int = 0
     not_before: float = 0.0
-    progress: tuple[int, int] = (0, 0)
+    progress: tuple[int, int, float, float] = (0, 0, 0.0, 0.0)
     reason: str = ""
     final: bool = False
 
@@ -22,10 +22,14 @@ class RestartPolicy:
         self.not_before = now + PAUSES_S[min(self.failures, len(PAUSES_S) - 1)]
         self.failures += 1
 
-    def record_progress(self, epoch: int, steps: int) -> None:
-        """Forgive earlier failures if a heartbeat shows a new furthest position."""
-        if (epoch, steps) > self.progress:
-            self.progress = (epoch, steps)
+    def record_progress(self, epoch: int, steps: int, explored: float, evaluated: float) -> None:
+        """Forgive earlier failures if a heartbeat shows a new furthest position.
+
+        `steps` counts within the epoch; `explored` and `evaluated` are shares, from 0 to 1.
+        """
+        position = (epoch, steps, explored, evaluated)
+        if position > self.progress:
+            self.progress = position
             self.failures = 0
 
     @property

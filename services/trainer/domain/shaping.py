@@ -1,4 +1,4 @@
-"""How a reward model enters the reward: `gain`, `potential`, `additive` or `none`.
+"""How a reward model enters the reward: `gain`, `potential` or `additive`. A run with `none` builds no Shaper.
 
 `gain` is F = coefficient * (Phi(s') - Phi(s)): the rewards of a segment sum to the segment's gain in Phi, the sum that
 the Bradley-Terry loss was trained on. Every round trip sums to 0, so nothing can be farmed. But reaching a state with
@@ -85,7 +85,7 @@ class Shaper:
             raise ValueError(f"gamma is {gamma}: shaping needs the learner's discount, above 0 and at most 1")
         self.config = config
         self.gamma = gamma
-        self._potential = None if config.mode == "none" else potential
+        self._potential = potential
         self._all_live = False  # the usual, fast case
         self._phi: Rewards = np.zeros(envs)
         self._live: Mask = np.zeros(envs, np.bool_)
@@ -95,7 +95,7 @@ class Shaper:
         which = np.arange(len(self._phi)) if started is None else np.flatnonzero(started)
         if not len(which):
             return
-        self._phi[which] = 0.0 if self._potential is None else self._potential(observations[which])
+        self._phi[which] = self._potential(observations[which])
         self._live[which] = True
         self._all_live = bool(self._live.all())
 
@@ -128,11 +128,9 @@ class Shaper:
         return rewards
 
     def _evaluate(self, observations: Floats) -> Rewards:
-        phi = np.zeros(len(self._phi))
-        if self._potential is None:
-            return phi
         if self._all_live:
             return self._potential(observations).astype(np.float64)
+        phi = np.zeros(len(self._phi))
         live = np.flatnonzero(self._live)
         if len(live):
             phi[live] = self._potential(observations[live])

@@ -72,7 +72,7 @@ class Driver:
         seen, since = None, time.monotonic()
         while self.heartbeat.exit_reason is None and (beat := self.driver_store.read_heartbeat()) is not None:
             known_dead = beat.driver in (former, self.driver_store.driver) or not may_run(beat)
-            if beat.state == "ended" or known_dead:
+            if beat.state in ("ended", "waiting") or known_dead:
                 return
             if beat != seen:
                 seen, since = beat, time.monotonic()

@@ -10,7 +10,14 @@ from typing import TypeVar
 
 import structlog
 
-from services.trainer.documents import CheckpointPointer, DriverName, Heartbeat, checkpoint_key, latest_checkpoint_key
+from services.trainer.documents import (
+    CheckpointPointer,
+    DriverName,
+    Heartbeat,
+    StoredObject,
+    checkpoint_key,
+    latest_checkpoint_key,
+)
 from services.trainer.domain.episodes import segment_at
 from services.trainer.driver.blocking_store import BlockingStore
 from shared.contracts.base import sha256
@@ -20,10 +27,8 @@ from shared.contracts.epoch import (
     EpochFinishedRecord,
     EpochStart,
     ExploredArchive,
-    ImitatedSegment,
     PassesRef,
     RewardModelRef,
-    SavedState,
     SegmentRef,
     TrajectoryRef,
 )
@@ -89,7 +94,7 @@ class DriverStore:
         if pointer is None:
             return None
         try:
-            return pointer.digest, self._get(pointer.key, pointer.digest)
+            return pointer.digest, self.read(pointer)
         except (NotFound, DigestMismatch) as error:  # e.g. a backup copied while the driver wrote
             log.warning("checkpoint missing: the epoch restarts", epoch=epoch, error=str(error))
             return None
@@ -122,17 +127,9 @@ class DriverStore:
         """Remove a checkpoint that a newer one replaced."""
         self.retry(lambda: self.store.delete(pointer.key))
 
-    def read_archive(self, reference: ArchiveRef) -> bytes:
-        """A pack of the run's state archive, checked against its digest."""
+    def read(self, reference: StoredObject) -> bytes:
+        """An object that a document refers to. Raises NotFound, or DigestMismatch if it is damaged."""
         return self._get(reference.key, reference.digest)
-
-    def read_segment(self, segment: ImitatedSegment) -> bytes:
-        """The archive of a recorded segment, checked against its digest."""
-        return self._get(segment.key, segment.digest)
-
-    def read_state(self, state: SavedState) -> bytes:
-        """A saved state, compressed, checked against its digest."""
-        return self._get(state.key, state.digest)
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         """Store a pack of the state archive. Its digest is part of the key: no driver overwrites another one's pack."""
@@ -141,20 +138,12 @@ class DriverStore:
         self.retry(lambda: self.store.put(reference.key, data))
         return reference
 
-    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
-        """A trajectory of the run's archive, checked against its digest."""
-        return self._get(reference.key, reference.digest)
-
     def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
         """Store a trajectory. Its digest is part of the key, so a repeated epoch writes the same object."""
         digest = Digest(sha256(data))
         reference = TrajectoryRef(entry=entry, steps=steps, key=keys.trajectory(self.run, entry, digest), digest=digest)
         self.retry(lambda: self.store.put(reference.key, data))
         return reference
-
-    def read_passes(self, reference: PassesRef) -> bytes:
-        """The policy's own passes of an epoch, checked against their digest."""
-        return self._get(reference.key, reference.digest)
 
     def save_passes(self, data: bytes, epoch: int, passes: int) -> PassesRef:
         """Store an epoch's passes of legs. Their digest is part of the key, as a trajectory's is."""

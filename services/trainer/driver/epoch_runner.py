@@ -9,7 +9,7 @@ import structlog
 from services.trainer.documents import CheckpointPointer
 from services.trainer.domain.epoch_metrics import epoch_metrics
 from services.trainer.driver.driver_store import DriverStore
-from services.trainer.driver.evaluation import Evaluation, step_limit
+from services.trainer.driver.evaluation import Evaluation, EvaluationAborted, step_limit
 from services.trainer.driver.first_exploration import FirstExploration
 from services.trainer.driver.heartbeat import HeartbeatThread
 from services.trainer.driver.saved_starts import saved_starts
@@ -90,11 +90,10 @@ class EpochRunner:
                 log.info("checkpoint loaded", epoch=order.epoch, digest=found[0])
         weights = self.driver_store.read_reward_model(order.reward_model)
         recorded = self.driver_store.recorded_episodes(order.epoch)
-        store = self.driver_store
-        demonstrations = read_demonstrations(order, store.read_segment, self._trajectories, store.read_passes)
+        demonstrations = read_demonstrations(order, self.driver_store.read, self._trajectories)
         session.imitate(demonstrations, imitation_weight(order.demonstrations))
         session.begin(lambda numbers: self._plan(order, weights, recorded, numbers), order.epoch)
-        self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, assistance=None)
+        self.heartbeat.update(state="training", epoch=order.epoch, steps=session.steps, evaluated=0.0, assistance=None)
 
     def _plan(
         self, order: EpochStart, weights: bytes | None, recorded: list[EpisodeId], numbers: dict[str, int]
@@ -102,7 +101,7 @@ class EpochRunner:
         plan = EpochPlan(
             epoch=order.epoch,
             restarts=self._restarts.plan(order, weights),
-            starts=saved_starts(order, self.session.config, self.driver_store.read_state),
+            starts=saved_starts(order, self.session.config, self.driver_store.read),
             reward_model=weights,
             reward_model_digest=order.reward_model.weights_digest if order.reward_model else None,
             checkpoint=self.last_checkpoint,
@@ -112,15 +111,15 @@ class EpochRunner:
         return plan.counting(recorded)
 
     def _train(self, order: EpochStart) -> CheckpointPointer | None:
-        """Train to the epoch's end or a reason to exit; return the newest checkpoint on the way."""
+        """Train to the epoch's end or a reason to exit; return the epoch's newest checkpoint, this driver's or not."""
         session = self.session
-        pointer: CheckpointPointer | None = None
+        pointer = self.driver_store.checkpoint_pointer(order.epoch)
         saved_at = self._clock()
-        while session.steps < order.config.epoch_steps and self.heartbeat.exit_reason is None:
+        while session.steps < order.config.epoch_steps and not self._exits:
             session.iterate()
             failpoint("driver.after_iteration")
             self._report(order)
-            if self._clock() - saved_at >= CHECKPOINT_S and self.heartbeat.exit_reason is None:
+            if self._clock() - saved_at >= CHECKPOINT_S and not self._exits:
                 pointer, saved_at = self._save(order, pointer), self._clock()
         return pointer
 
@@ -155,7 +154,11 @@ class EpochRunner:
     def _finish(self, order: EpochStart, pointer: CheckpointPointer) -> None:
         session = self.session
         began = self._clock()
-        evaluation = self._evaluate(order)
+        try:
+            evaluation = self._evaluate(order)
+        except EvaluationAborted:  # the checkpoint holds the complete epoch: the next driver evaluates it
+            log.info("evaluation aborted", epoch=order.epoch, reason=self.heartbeat.exit_reason)
+            return
         took = self._clock() - began
         segments = self.driver_store.list_segments(order.epoch, session.segments)
         archive = self._restarts.finish(order, session.states, session.visits)
@@ -173,7 +176,12 @@ class EpochRunner:
             return None
         self.heartbeat.update(state="evaluating", evaluated=0.0)
         limit = self._evaluation_limit(config.episode_length, config.epoch_steps)
-        return self.evaluation.run(self.session.network.pi, order.epoch, limit, self._report_evaluation)
+        policy = self.session.network.pi
+        return self.evaluation.run(policy, order.epoch, limit, self._report_evaluation, lambda: self._exits)
+
+    @property
+    def _exits(self) -> bool:
+        return self.heartbeat.exit_reason is not None
 
     def _record(
         self,

@@ -27,6 +27,10 @@ def step_limit(episode_length: int, epoch_steps: int) -> int:
     return min(episode_length, max(MIN_STEPS, round(epoch_steps * SHARE_OF_EPOCH / ENVIRONMENTS)))
 
 
+class EvaluationAborted(Exception):
+    """The evaluation was ended before all its episodes were played: it has no metrics."""
+
+
 class Evaluation:
     """Plays evaluation episodes in a vector environment of its own, apart from the training environments."""
 
@@ -37,11 +41,17 @@ class Evaluation:
         self._env: Any = None
 
     def run(
-        self, policy: PolicyNetwork, epoch: int, limit: int, report: Callable[[float], None] = lambda share: None
+        self,
+        policy: PolicyNetwork,
+        epoch: int,
+        limit: int,
+        report: Callable[[float], None] = lambda share: None,
+        aborts: Callable[[], bool] = lambda: False,
     ) -> dict[str, float]:
         """Play one episode of at most `limit` steps in each environment; return the metrics by name.
 
-        `report` receives the share of the steps played so far.
+        `report` receives the share of the steps played so far. Raises EvaluationAborted at the first step at which
+        `aborts` returns true.
         """
         if self._env is None:
             self._env = self._make(ENVIRONMENTS)
@@ -51,6 +61,8 @@ class Evaluation:
         memory, ended = first_memory(policy, ENVIRONMENTS), np.zeros(ENVIRONMENTS, bool)
         open_ = np.ones(ENVIRONMENTS, bool)
         for step in range(limit):
+            if aborts():
+                raise EvaluationAborted
             report(step / limit)
             actions, remembered = choose(policy, observations, memory, generator)
             memory = forgotten(remembered, ended)  # the step after an end resets the environment

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from services.trainer.documents import StoredObject
 from services.trainer.domain.curriculum import SLOTS
 from services.trainer.games import GAMES
 from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
@@ -14,7 +15,7 @@ from shared.state.saved_states import UnplayableState, require_playable
 
 
 def saved_starts(
-    order: EpochStart, config: TrainingSessionConfig, read: Callable[[SavedState], bytes]
+    order: EpochStart, config: TrainingSessionConfig, read: Callable[[StoredObject], bytes]
 ) -> tuple[StartState | None, ...]:
     """A hundred starts in the proportion of the run's `starts`; None is the true start. Empty without saved states.
 

@@ -16,7 +16,7 @@ from services.trainer.env.detectors import Detectors
 from services.trainer.env.pixels import PixelEncoder
 from services.trainer.env.rewards import RewardProfile, Rewards
 from services.trainer.env.terms import Transition
-from services.trainer.env.who_acts import PLANNER, POLICY, ActionSource, SuggestionSource
+from services.trainer.env.who_acts import ActionSource, SuggestionSource
 from services.trainer.options.option_runner import OptionRunner
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
@@ -30,6 +30,7 @@ from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.observation.trace import EpisodeTrace
 from shared.game.observation.versions import FEATURES, FeatureObservation
 from shared.game.observation.with_guidance import GuidedObservation
+from shared.game.recording.segment import PLANNER, POLICY
 
 START_OF_BUTTONS: Final = ACTIONS.index("a")  # wait comes before the directions, the buttons after them
 MAX_SEED: Final = 0xFFFF

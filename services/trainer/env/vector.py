@@ -8,6 +8,7 @@ action is ignored, its reward is 0. A `Rewarder` may add rewards that need all e
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,8 +17,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.game_session import EpisodeRecorder, GameSession
+from services.trainer.env.spaces import action_space, observation_space
 from shared.game.emulator.start import StartState
 from shared.game.games.game import Game
 from shared.game.observation import counters, layout
@@ -186,7 +187,7 @@ class ZeldaVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
                 self.died[env] = result.died
                 if result.report is not None:
                     self._terminated[env], self._truncated[env] = result.terminated, result.truncated
-                    self._reports[env] = report_info(result.report)
+                    self._reports[env] = asdict(result.report)
             features[env] = session.features
 
     def _infos(self) -> dict[str, Any]:

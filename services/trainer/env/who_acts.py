@@ -1,4 +1,4 @@
-"""Who acts in a step, and the ports of those who act or advise beside the policy."""
+"""The ports of those who act or advise beside the policy."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -6,11 +6,6 @@ from typing import Protocol
 import numpy as np
 
 from shared.game.decoding.state import GameState
-from shared.game.recording.segment import ACTORS
-
-POLICY, PLANNER, GUIDANCE, OPTION = range(len(ACTORS))
-"""As actor.npy stores it. Under guidance the policy acts, and sees a suggestion. In an option the executor acts: the
-policy chose a macro."""
 
 
 class ActionSource(Protocol):

@@ -1,7 +1,7 @@
 """How a macro ends, and what it sees of the game."""
 
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, Protocol
 
 from shared.game.decoding.grid import tile_of
 from shared.game.decoding.names import ACTIONS
@@ -51,6 +51,14 @@ class GameView(NamedTuple):
     def standing(self) -> tuple[int, int]:
         """Column and row of the tile under the hero's feet."""
         return tile_of(self.state.x, self.state.y)
+
+
+class StepChooser(Protocol):
+    """Chooses actions one step at a time until it has ended: an option, or a way that the hero is led."""
+
+    def next(self, view: GameView) -> int | None:
+        """The next action; None when it has ended."""
+        ...
 
 
 DONE: Final = RoutineEnd("done")

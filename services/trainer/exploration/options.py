@@ -9,12 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from services.trainer.executor.outcome import GameView
+from services.trainer.executor.outcome import START, WAIT, A, B, GameView
 from shared.game.decoding.names import ACTIONS
 
-WAIT, A, B, START = (ACTIONS.index(name) for name in ("wait", "a", "b", "start"))
 MAX_PRESS: Final = 3  # steps: by actions/v2 a button is let go within a step, so each step is a press
-DIRECTIONS: Final = tuple(ACTIONS.index(name) for name in ("up", "down", "left", "right"))
+MOVES: Final = tuple(ACTIONS.index(name) for name in ("up", "down", "left", "right"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ class _Draw:
     """One mix as a table from a uniform number to an action."""
 
     def __init__(self, mix: OptionMix) -> None:
-        kinds = [(action, mix.move / len(DIRECTIONS), mix.longest_move) for action in DIRECTIONS]
+        kinds = [(action, mix.move / len(MOVES), mix.longest_move) for action in MOVES]
         kinds += [(A, mix.a, MAX_PRESS), (B, mix.b, MAX_PRESS)]
         kinds += [(START, mix.start, 1), (WAIT, mix.wait, mix.longest_wait)]
         self._kinds = kinds

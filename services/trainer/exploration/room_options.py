@@ -7,13 +7,13 @@ the executor's paths and leave to chance what to try. They know no world's text 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import numpy as np
 
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
-from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView
+from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView, StepChooser
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.targets import Target, targets_of
@@ -51,21 +51,13 @@ class RoomMix:
 Kind = TypeVar("Kind")
 
 
-class Running(Protocol):
-    """An option being carried out."""
-
-    def next(self, view: GameView) -> int | None:
-        """The next action; None when it has ended."""
-        ...
-
-
 class RoomOptions:
     """Draws the actions of one rollout. Equal generator and views give equal actions."""
 
     def __init__(self, rng: np.random.Generator, mix: RoomMix) -> None:
         self._rng, self._mix = rng, mix
         self._sticky = StickyOptions(rng, mix.buttons)
-        self._running: Running | None = None
+        self._running: StepChooser | None = None
         self._tried: Counter[tuple[RoomKey, int]] = Counter()
 
     def next(self, view: GameView) -> int:
@@ -87,11 +79,11 @@ class RoomOptions:
                 return action
         return self._sticky.next(view)
 
-    def _draw(self, view: GameView) -> Running | None:
+    def _draw(self, view: GameView) -> StepChooser | None:
         """Draw an option; None: sticky actions."""
         mix = self._mix
         strike = mix.strike if view.state.enemies else 0.0
-        kinds: tuple[tuple[float, Callable[[GameView], Running | None]], ...] = (
+        kinds: tuple[tuple[float, Callable[[GameView], StepChooser | None]], ...] = (
             (mix.sticky, lambda view: None),
             (mix.leave, self._leave),
             (mix.target, self._target),
@@ -107,7 +99,7 @@ class RoomOptions:
                 return kind
         return kinds[-1][1]
 
-    def _leave(self, view: GameView) -> Running:
+    def _leave(self, view: GameView) -> StepChooser:
         sides = tuple(
             (self._mix.unvisited if flags is not None and not flags & VISITED else 1.0, side)
             for side, flags in enumerate(view.state.neighbours)
@@ -115,11 +107,11 @@ class RoomOptions:
         macro = leave_room(self._choose(sides), view)
         return _Sequence(iter(()) if macro is None else iter((macro,)))
 
-    def _strike(self, view: GameView) -> Running:
+    def _strike(self, view: GameView) -> StepChooser:
         buttons = item_buttons(view.state.inventory)
         return Strikes(buttons[int(self._rng.integers(len(buttons)))])
 
-    def _target(self, view: GameView) -> Running:
+    def _target(self, view: GameView) -> StepChooser:
         """Go to a target, or beside it and act on it. Kinds tried before in this rollout are drawn less often."""
         offered, room = targets_of(view), view.state.key
         of_kind = self._choose(tuple((1 / (1 + self._tried[room, kind]), found) for kind, found in offered.items()))

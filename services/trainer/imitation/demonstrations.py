@@ -12,15 +12,15 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from services.trainer.documents import StoredObject
 from services.trainer.domain.backward import FIRST_SUCCESS, failures
-from services.trainer.env.who_acts import POLICY
 from services.trainer.imitation.weights import return_weights, score_weights
 from services.trainer.options.option_sets import strike_choices
 from services.trainer.other_ways.fights import WonFight
 from services.trainer.other_ways.leg_passes import LegPass, read_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
-from shared.contracts.epoch import EpochStart, ImitatedSegment, PassesRef, TrajectoryRef
-from shared.game.recording.segment import Segment, read_segment
+from shared.contracts.epoch import EpochStart, TrajectoryRef
+from shared.game.recording.segment import POLICY, Segment, read_segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +76,22 @@ class PlayedTrajectories(Protocol):
 
 def read_demonstrations(
     order: EpochStart,
-    read: Callable[[ImitatedSegment], bytes],
+    read: Callable[[StoredObject], bytes],
     trajectories: PlayedTrajectories,
-    read_own: Callable[[PassesRef], bytes],
 ) -> Demonstrations | None:
-    """What the order imitates; None for nothing. All three raise with the name of an object that is damaged.
+    """What the order imitates; None for nothing. Both raise with the name of an object that is damaged.
 
     Raises ContractError for a segment that was recorded without the run's observation.
     """
-    kept = _kept(order, read_own)
+    kept = _kept(order, read)
     own = [one for one in kept if not one.back]
     found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, own)]
     shown = Demonstrations.joined([part for part in found if part is not None])
-    back = _recoveries(order, read_own, [one for one in kept if one.back])
+    back = _recoveries(order, read, [one for one in kept if one.back])
     return shown if shown is None or back is None else shown.mixed(back, order.config.imitation.recovery_share)
 
 
-def _judged(order: EpochStart, read: Callable[[ImitatedSegment], bytes]) -> Demonstrations | None:
+def _judged(order: EpochStart, read: Callable[[StoredObject], bytes]) -> Demonstrations | None:
     if order.imitation is None:
         return None
     segments = order.imitation.segments
@@ -137,7 +136,7 @@ def _strikes(fights: Sequence[WonFight]) -> list[_Weighted]:
     return found
 
 
-def _kept(order: EpochStart, read: Callable[[PassesRef], bytes]) -> list[LegPass]:
+def _kept(order: EpochStart, read: Callable[[StoredObject], bytes]) -> list[LegPass]:
     """The passes of the last epochs, and the ways back that were shown to their lost episodes."""
     references = [] if order.demonstrations is None else order.demonstrations.passes
     return [one for kept in references for one in read_passes(read(kept), kept.key)]
@@ -159,7 +158,7 @@ def _other_ways(order: EpochStart, trajectories: PlayedTrajectories, own: Sequen
 
 
 def _recoveries(
-    order: EpochStart, read: Callable[[PassesRef], bytes], shown: Sequence[LegPass]
+    order: EpochStart, read: Callable[[StoredObject], bytes], shown: Sequence[LegPass]
 ) -> Demonstrations | None:
     """Ways back to the trajectory: those found before the first epoch, and equally often those `shown` to the lost.
 

@@ -11,9 +11,7 @@ from services.trainer.options.option_sets import OPTIONS, RunningOption
 from shared.contracts.run import OptionsName
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
-from shared.game.recording.segment import ACTORS
-
-POLICY, OPTION = map(ACTORS.index, ("policy", "option"))
+from shared.game.recording.segment import OPTION, POLICY
 
 
 class OptionRunner:

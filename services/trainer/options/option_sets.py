@@ -4,23 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from services.trainer.executor.outcome import A, B, GameView, Outcome
+from services.trainer.executor.outcome import A, B, GameView, Outcome, StepChooser
 from services.trainer.options.choices import CHOICES
 from services.trainer.options.strikes import Strikes
 from shared.contracts.run import OptionsName
 from shared.game.decoding.names import ACTIONS
 
 
-class RunningOption(Protocol):
+class RunningOption(StepChooser, Protocol):
     """An option being carried out."""
 
     @property
     def outcome(self) -> Outcome:
         """How it ended."""
-        ...
-
-    def next(self, view: GameView) -> int | None:
-        """The next action; None when it has ended."""
         ...
 
 

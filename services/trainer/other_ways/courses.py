@@ -1,25 +1,17 @@
 """Leads the hero somewhere in a session, and notes what was seen and done."""
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import GameView
+from services.trainer.executor.outcome import GameView, StepChooser
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.room_ways import RoomPlace, Stop, Ways, way_back
 from services.trainer.state_archive.cell import lasting
 from shared.game.emulator.start import StartState
 from shared.game.observation.episode_memory import EpisodeMemory
-
-
-class HeroWalker(Protocol):
-    """Leads the hero somewhere."""
-
-    def next(self, view: GameView) -> int | None:
-        """The next action; None at the end."""
-        ...
 
 
 class WalkedWay(NamedTuple):
@@ -41,7 +33,7 @@ class WalkedWay(NamedTuple):
         return LegPass(leg, np.stack(self.seen), np.array(self.actions, np.int64), back)
 
 
-def walk(session: GameSession, walker: HeroWalker, observation: NDArray[np.float32]) -> WalkedWay | None:
+def walk(session: GameSession, walker: StepChooser, observation: NDArray[np.float32]) -> WalkedWay | None:
     """Let the walker lead from where this was observed until it ends; None if the episode ends before."""
     seen: list[NDArray[np.float32]] = []
     actions: list[int] = []

@@ -73,7 +73,9 @@ class ModelPlanner:
         if answer is None:
             return None
         if answer.status != "answered":
-            self._gate.end_trial()
+            if self._may_wait:  # an environment that was not admitted must not end the trial of another
+                self._may_wait = False
+                self._gate.end_trial()
             return NoPlan(f"{answer.status}: {answer.detail}")
         if self._clock() - self._asked_at <= self._config.wait_s:
             self._gate.record_in_time()

@@ -11,6 +11,7 @@ from services.trainer.executor.macros import ITEMS
 from services.trainer.executor.navigation_grid import warp_tiles
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.puzzle_room import parts
+from shared.game.decoding.grid import tile_of
 from shared.game.decoding.names import DIRECTIONS, GROUP_AREAS, SEASONS, TREASURES
 from shared.game.decoding.objects import GameObject
 
@@ -90,7 +91,7 @@ def _name(item: int | None) -> str | None:
 
 
 def _tiles(objects: tuple[GameObject, ...]) -> list[list[int]]:
-    return [[found.x >> 4, found.y >> 4] for found in objects[:MAX_OBJECTS]]
+    return [list(tile_of(found.x, found.y)) for found in objects[:MAX_OBJECTS]]
 
 
 def _dialog(view: GameView) -> dict[str, Any] | None:

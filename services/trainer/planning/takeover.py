@@ -10,7 +10,6 @@ from typing import Final
 
 from services.trainer.domain.assistance import takeover_fact
 from services.trainer.domain.policy_switch import Mode, PolicySwitch, SwitchLimits, SwitchReading
-from services.trainer.env.who_acts import GUIDANCE, PLANNER, POLICY
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import Macro
 from services.trainer.executor.outcome import TILES, GameView
@@ -18,6 +17,7 @@ from services.trainer.planning.plan import NoPlan, PlanMaker
 from services.trainer.planning.puzzle_room import is_open
 from shared.contracts.driver import ENDINGS, NEEDS, Ending, Need
 from shared.game.decoding.state import GameState, Scene
+from shared.game.recording.segment import GUIDANCE, PLANNER, POLICY
 
 NOWHERE: Final = (-1, -1)  # the room of a question that was not asked
 LATE_STEPS: Final = 90  # steps until a plan is late, about 6 s of play

@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from services.trainer.documents import StoredObject
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.other_ways.leg_passes import LegPass, write_passes
 from services.trainer.restarts.backward import BackwardCurriculum
@@ -36,8 +37,8 @@ log = structlog.get_logger(__name__)
 class PackStore(Protocol):
     """Where packs are kept; driver_store.DriverStore is one."""
 
-    def read_archive(self, reference: ArchiveRef) -> bytes:
-        """The pack, checked against its digest."""
+    def read(self, reference: StoredObject) -> bytes:
+        """The object, checked against its digest."""
         ...
 
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
@@ -78,7 +79,7 @@ class EpochRestarts:
         if not order.config.keeps_archive:
             return None
         if self._archive.newest != order.archive:
-            self._archive = RunArchive.load(order.archive, self._store.read_archive)
+            self._archive = RunArchive.load(order.archive, self._store.read)
         self._score = self._score_of(order, model) if restarts.selection == "judges" else None
         stage = stage_of(order)
         if stage is not None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from services.trainer.documents import StoredObject
 from services.trainer.domain.curriculum import SLOTS
 from services.trainer.domain.shaping import ConservativePotential
 from services.trainer.restarts.collector import CollectedState, Known, PathStart
@@ -38,7 +39,7 @@ class RunArchive:
     """By the number of the entry."""
 
     @classmethod
-    def load(cls, newest: ArchiveRef | None, read: Callable[[ArchiveRef], bytes]) -> "RunArchive":
+    def load(cls, newest: ArchiveRef | None, read: Callable[[StoredObject], bytes]) -> "RunArchive":
         """Read the chain of packs that ends with `newest`. Raises ContractError if it does not fit together."""
         packs: list[tuple[ArchiveRef, ArchivePack]] = []
         reference = newest

@@ -6,6 +6,7 @@ A trajectory that several orders name is played once in a driver's life.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
+from services.trainer.documents import StoredObject
 from services.trainer.other_ways.fights import WonFight
 from services.trainer.other_ways.leg_passes import LegPass
 from services.trainer.other_ways.trail_map import TrailMap
@@ -25,8 +26,8 @@ from shared.contracts.ids import Digest
 class TrajectoryStore(Protocol):
     """Where trajectories are kept; driver_store.DriverStore is one."""
 
-    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
-        """The trajectory, checked against its digest."""
+    def read(self, reference: StoredObject) -> bytes:
+        """The object, checked against its digest."""
         ...
 
     def save_trajectory(self, data: bytes, entry: int, steps: int) -> TrajectoryRef:
@@ -104,7 +105,7 @@ class ArchiveTrajectories:
         return self._started().rows(self._read(reference), reference.key)
 
     def _read(self, reference: TrajectoryRef) -> Trajectory:
-        return read_trajectory(self._store.read_trajectory(reference), reference.key)
+        return read_trajectory(self._store.read(reference), reference.key)
 
     def _started(self) -> TrajectoryPlayer:
         if self._player is None:

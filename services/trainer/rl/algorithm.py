@@ -5,7 +5,7 @@ from typing import Any
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from services.trainer.env.env import action_space, observation_space
+from services.trainer.env.spaces import action_space, observation_space
 from services.trainer.rl.env_runner import BatchedEnvRunner
 from services.trainer.rl.learner import CURIOSITY, DEVICE, HYPER, OPTIONS, CuriosityPPOLearner
 from services.trainer.rl.module import HIDDEN, ActorCriticModule

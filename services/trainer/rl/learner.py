@@ -205,7 +205,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
     def _curiosity_loss(
         self, module_id: str, batch: dict[str, Tensor], fwd_out: dict[str, Tensor], parts: dict[str, Tensor]
     ) -> Tensor:
-        """Value error of the curiosity head; with RND also the prediction error on a random share of the states."""
+        """Value error of the curiosity head; with RND also the prediction error on the minibatch's first rows."""
         value = self._value_loss(fwd_out[CURIOSITY_VALUES], batch[CURIOSITY_TARGETS])
         parts["curiosity_value_loss"] = value
         if WHITENED not in batch:

@@ -5,7 +5,7 @@ segments carry the epoch's number; the emulators, which are slow to start, are r
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -21,9 +21,9 @@ from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.behaviour_stats import BehaviourStats
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.curriculum_starts import starts_for
-from services.trainer.env.env import action_space, observation_space, report_info
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.shaping_wrapper import ShapingWrapper
+from services.trainer.env.spaces import action_space, observation_space
 from services.trainer.env.vector import Rewarder, ZeldaVectorEnv
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
@@ -365,7 +365,7 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
     def _cut_short(self, env: int) -> EpisodeSummary:
         """Summarise an episode that the end of the epoch cut short."""
         session = self._open_games().sessions[env]
-        return self._summary(env, report_info(session.report()) | {"cut": True})
+        return self._summary(env, asdict(session.report()) | {"cut": True})
 
     def _open_games(self) -> ZeldaVectorEnv:
         if self._games is None:

@@ -4,11 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
-from pydantic import ValidationError
-
 from services.trainer.env.config import EnvConfig
 from services.trainer.settings import DriverGroup, LearnerDevice
-from shared.config.problems import first_problem
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
 from shared.contracts.learning.ppo import PpoConfig
@@ -36,7 +33,7 @@ class TrainingSessionConfig:
     run: RunConfig
     """The run's configuration, as the coordinator ordered it."""
     ppo: PpoConfig = field(default_factory=PpoConfig)
-    """The run's `ppo` block for its batch size, with the values that the driver's settings replace."""
+    """The run's `ppo` block, scaled to its batch size."""
     store: StoreSettings | None = None
     """Where segments are recorded; None records nothing."""
     rom: Path | None = None
@@ -50,11 +47,11 @@ class TrainingSessionConfig:
 
     @classmethod
     def of(cls, run_id: RunId, run: RunConfig, driver: DriverGroup, store: StoreSettings | None) -> Self:
-        """Join what the run orders with what the driver's settings say. Raises UnplayableRun if they do not fit."""
+        """Join what the run orders with what the driver's settings say."""
         return cls(
             run_id=run_id,
             run=run,
-            ppo=_replaced(run.ppo, driver.ppo_values).scaled_to(run.batch_size),
+            ppo=run.ppo.scaled_to(run.batch_size),
             store=store,
             rom=driver.rom,
             start_state=driver.start_state,
@@ -69,23 +66,10 @@ class TrainingSessionConfig:
     @property
     def planned_steps(self) -> int:
         """Environment steps of the whole run, for schedules; 0 if only its hours are bounded."""
-        return (self.run.planned_epochs or 0) * self.run.epoch_steps
+        return (self.run.planned_epochs or 0) * self.run.played_steps
 
     @property
     def threads(self) -> int:
         """Threads that step the games of one process."""
         # Bramble's steps are so short that handing them to threads costs what it gains (bench/env.py).
         return GAME_THREADS if self.run.env_runners == 0 and self.run.game != "bramble" else 1
-
-
-def _replaced(ppo: PpoConfig, values: dict[str, float]) -> PpoConfig:
-    """The block with these values in place of its own; UnplayableRun if it is not valid with them."""
-    try:
-        return PpoConfig.model_validate({**ppo.model_dump(), **values})
-    except ValidationError as error:
-        names = ", ".join(f"ZELDA_DRIVER__{name.upper()}" for name in values)
-        problem = first_problem(error, PpoConfig).removeprefix("document: ")
-        raise UnplayableRun(
-            f"the run's ppo block does not fit {names}, which replaces its values ({problem}): unset the variable, or "
-            "start a run with other values"
-        ) from error

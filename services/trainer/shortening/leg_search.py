@@ -1,11 +1,11 @@
 """The search for one leg of a path: a small exploration whose rollouts end at a goal; the best way is kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, Protocol
 
 import numpy as np
 
-from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, Known
+from services.trainer.exploration.exploration import CELLS_PER_ROLLOUT, MAX_SEED, ExplorationPlan, RolloutRunner
 from services.trainer.exploration.rollout import FoundState, PlayedRollout, RolloutTask
 from services.trainer.shortening.leg_player import LegStart
 from services.trainer.state_archive.archive import (
@@ -24,12 +24,8 @@ MAX_STEPS: Final = 800_000  # of search without a way; an exploration found one,
 LEG_STREAM: Final = 0x1E6  # of random numbers: the search shares none with the exploration
 
 
-class LegRunner(Protocol):
-    """Plays rollouts; workers.RolloutWorkers is one."""
-
-    def play(self, tasks: Sequence[RolloutTask], news: Known) -> list[PlayedRollout]:
-        """Play all tasks, in their order."""
-        ...
+class LegRunner(RolloutRunner, Protocol):
+    """Plays rollouts of one leg after another; workers.RolloutWorkers is one."""
 
     def forget(self) -> None:
         """Forget the known cells."""

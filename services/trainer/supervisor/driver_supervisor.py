@@ -3,6 +3,8 @@
 The supervisor reads what a run needs from the store on every tick, so a restarted service continues where it stopped.
 """
 
+import os
+import socket
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from typing import Final
 
 import structlog
 
-from services.trainer.documents import STALE_S, Heartbeat
+from services.trainer.documents import STALE_S, DriverName, Heartbeat
 from services.trainer.domain.restart_policy import RestartPolicy
 from services.trainer.supervisor.backends.port import Backend, DriverLaunch
 from shared.contracts.driver import DriverFailed
@@ -35,6 +37,7 @@ DRIVERS = metrics.gauge("trainer_drivers", "drivers alive")
 SPEED = metrics.gauge("trainer_steps_per_second", "environment steps per second of all drivers together")
 ACTIVE = ("created", "running", "stopping")
 MAX_DRIVERS: Final = 8
+WAITING_S: Final = 10.0  # how often a run that waits for a driver gives a sign of life
 
 
 @dataclass
@@ -53,6 +56,8 @@ class SupervisedRun:
     heartbeat_since: float = 0.0
     """When the supervisor first read this heartbeat, on its own clock."""
     fence: int = 0
+    registrations: int = 0
+    """How often it was registered. A resume may be registered while the supervisor reads that the run has ended."""
 
     @property
     def holds_driver(self) -> bool:
@@ -85,12 +90,13 @@ class DriverSupervisor:
         """After a start: register every active run."""
         for record in await self._records.all():
             if record.state in ACTIVE and not record.external:
-                self.register(record.run)
+                self.register(record.run).fence = record.fence
 
     def register(self, run: RunId) -> SupervisedRun:
         """Supervise this run from now on."""
         if run not in self.runs:
             self.runs[run] = SupervisedRun(run, RestartPolicy(self._attempts))
+        self.runs[run].registrations += 1
         return self.runs[run]
 
     async def tick(self) -> None:
@@ -120,26 +126,30 @@ class DriverSupervisor:
     async def _supervise(self, run: SupervisedRun) -> None:
         beat = await self._read_heartbeat(run)
         if beat is not None:
-            run.restarts.record_progress(beat.epoch, beat.steps)
+            run.restarts.record_progress(beat.epoch, beat.steps, beat.explored, beat.evaluated)
             if beat != run.heartbeat:
                 run.heartbeat, run.heartbeat_since = beat, self._clock()
         if run.driver is None:
             await self._adopt(run, beat)
         if run.driver is not None and await self._driver_runs(run):
             return
+        registrations = run.registrations
         try:
             record = await self._records.latest(run.run)
         except NotFound:  # the run was deleted
             del self.runs[run.run]
             return
         if record.state not in ACTIVE:
-            del self.runs[run.run]
+            if run.registrations == registrations:
+                del self.runs[run.run]
         elif record.state == "running" and await self._has_open_order(run.run):
             await self._start(run, record)
 
     async def _adopt(self, run: SupervisedRun, beat: Heartbeat | None) -> None:
         """Adopt the driver behind the heartbeat if it runs: Ray jobs outlive the service that started them."""
-        if beat is not None and (await self.backend.status(beat.driver)).state == "running":
+        if beat is None or beat.state == "waiting":
+            return
+        if (await self.backend.status(beat.driver)).state == "running":
             run.driver, run.pending = beat.driver, None
             log.info("driver adopted", run=run.run, driver=beat.driver)
 
@@ -164,16 +174,19 @@ class DriverSupervisor:
     async def _start(self, run: SupervisedRun, record: RunRecord) -> None:
         if run.restarts.exhausted:
             await self._give_up(run, record)
-        elif run.restarts.may_start(self._clock()) and self._has_place(run):
-            run.pending = run.pending or f"{run.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
-            failpoint("trainer.before_driver")
-            try:
-                await self.backend.start(DriverLaunch(run.run, run.pending, run.former))
-            except Permanent as error:
-                self._record_failure(run, str(error))
-                return
-            run.driver, run.pending = run.pending, None
-            STARTS.inc()
+        elif run.restarts.may_start(self._clock()):
+            await (self._launch(run) if self._has_place(run) else self._write_waiting(run, record))
+
+    async def _launch(self, run: SupervisedRun) -> None:
+        run.pending = run.pending or f"{run.run[:24].rstrip('-')}-{uuid.uuid4().hex[:8]}"
+        failpoint("trainer.before_driver")
+        try:
+            await self.backend.start(DriverLaunch(run.run, run.pending, run.former))
+        except Permanent as error:
+            self._record_failure(run, str(error))
+            return
+        run.driver, run.pending = run.pending, None
+        STARTS.inc()
 
     def _has_place(self, run: SupervisedRun) -> bool:
         """Whether the run may have a driver now. Each driver takes some 600 MB, so their number is bounded."""
@@ -185,6 +198,23 @@ class DriverSupervisor:
         )
         self._waiting.report(run.run, reason, run=run.run)
         return False
+
+    async def _write_waiting(self, run: SupervisedRun, record: RunRecord) -> None:
+        """Write a heartbeat for a run without a driver. Otherwise the coordinator ends it as silent."""
+        now, beat = self._clock(), run.heartbeat
+        if beat is not None and beat.state == "waiting" and now - run.heartbeat_since < WAITING_S:
+            return
+        sign = Heartbeat(
+            run=run.run,
+            epoch=record.epoch,
+            attempt=record.attempt,
+            state="waiting",
+            time=datetime.now(UTC),
+            driver=DriverName("none"),
+            host=socket.gethostname(),
+            pid=os.getpid(),
+        )
+        await self.store.put(keys.driver_heartbeat(run.run), sign.to_bytes())
 
     async def _give_up(self, run: SupervisedRun, record: RunRecord) -> None:
         """Commit the failure of the run's present attempt."""

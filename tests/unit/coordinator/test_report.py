@@ -165,6 +165,15 @@ async def test_key_frames_stand_in_for_a_missing_video() -> None:
     assert {png[:4] for png in data.pictures.values()} == {b"\x89PNG"}
 
 
+async def test_a_segment_exported_without_a_video_does_not_end_the_report() -> None:
+    harness = await played()
+    await harness.store.put(video_key(1, 1).replace("video.mp4", "manifest.json"), b"{}")
+    await harness.store.put(video_key(1, 2), b"moving pictures")
+    data = await collect_report_data(harness.store, RUN)
+    assert data.best is not None
+    assert data.best.video == b"moving pictures"
+
+
 async def test_unreadable_objects_are_skipped_and_named() -> None:
     harness = await played()
     score = (await harness.store.list(keys.scores_prefix(RUN, 0)))[0].key

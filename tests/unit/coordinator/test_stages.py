@@ -55,6 +55,13 @@ async def test_a_run_passes_through_the_stages_in_order() -> None:
     assert [one.stage_share for one in seen] == [None, 0.5, 0.25, 0.25, None]
 
 
+async def test_a_run_that_waits_for_a_driver_says_so() -> None:
+    harness = await a_run()
+    found = await beat(harness, 0, "waiting")
+    assert (found.stage, found.stage_share) == ("starting", None)
+    assert found.doing == "Epoch 0 waits for a driver: all places are taken (ZELDA_TRAINER__MAX_DRIVERS)."
+
+
 async def test_an_exploration_before_the_first_epoch_shows_how_far_it_is() -> None:
     harness = await a_run()
     found = await beat(harness, 0, "exploring", explored=0.4)

@@ -1,14 +1,11 @@
-"""The environment keeps Gymnasium's contract, repeats itself under the same seed, and distinguishes endings."""
+"""The environment fills its observation space, repeats itself under the same seed, and distinguishes endings."""
 
 from dataclasses import replace
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 
 from services.trainer.env.config import EnvConfig
-from services.trainer.env.env import ZeldaEnv
 from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.pixels import BANDS, GROUP_STEP, PLACE_STEP, SEASON_STEP
 from services.trainer.env.vector import ZeldaVectorEnv
@@ -26,15 +23,15 @@ DOWN = 2
 
 
 @pytest.mark.parametrize("observation", ["obs/v4", "obs/v3", "obs/v2", "obs/v1", "pixels/v1"])
-def test_gymnasiums_checker_finds_nothing(observation: str) -> None:
-    gymnasium.register("Garden-v0", "services.trainer.env.env:ZeldaEnv")
-    config = EnvConfig.of({**GARDEN, "observation": observation})
-    env = gymnasium.make("Garden-v0", config=config, render_mode="rgb_array", disable_env_checker=True)
-
-    check_env(env.unwrapped)  # warnings are errors here
-
-    env.close()  # type: ignore[no-untyped-call]
-    del gymnasium.registry["Garden-v0"]
+def test_observations_are_in_their_space_and_of_their_own_memory(observation: str) -> None:
+    vector = ZeldaVectorEnv({**GARDEN, "observation": observation, "num_envs": 2})
+    first, _ = vector.reset(seed=0)
+    kept = first.copy()
+    for step in range(40):
+        seen = vector.step(np.array([step % 8, DOWN]))[0]
+        assert vector.observation_space.contains(seen)
+    np.testing.assert_array_equal(first, kept)
+    vector.close()
 
 
 def test_obs_v2_shows_the_features_and_then_the_event_counters() -> None:
@@ -152,18 +149,17 @@ def test_an_episode_depends_on_its_number_not_on_what_was_played_before() -> Non
 
 
 def test_the_length_truncates_and_death_terminates() -> None:
-    env = ZeldaEnv({**GARDEN, "episode_length": 12})
-    env.reset(seed=0)
-    ends = [env.step(0)[2:4] for _ in range(12)]
-    assert ends == [(False, False)] * 11 + [(False, True)]
+    with playing(EnvConfig(world="garden", episode_length=12)) as session:
+        ends = [session.step(0)[2:4] for _ in range(12)]
+        assert ends == [(False, False)] * 11 + [(False, True)]
 
-    env.reset()
-    env.session.emulator.poke(0xCC34, 0xFF)
-    _, reward, terminated, truncated, info = env.step(0)
-    assert (terminated, truncated) == (True, False)
-    assert reward < 0
-    assert info["report"]["deaths"] == 1
-    env.close()
+        session.reset()
+        session.emulator.poke(0xCC34, 0xFF)
+        died = session.step(0)
+    assert (died.terminated, died.truncated) == (True, False)
+    assert died.reward < 0
+    assert died.report is not None
+    assert died.report.deaths == 1
 
 
 def test_an_episode_may_go_on_where_the_game_lets_the_hero_go_on() -> None:
@@ -316,12 +312,10 @@ def test_a_rewarder_adds_to_all_rewards_and_sees_the_features() -> None:
 
 
 def test_pixels_show_the_game_and_remember_four_pictures() -> None:
-    env = ZeldaEnv({**GARDEN, "observation": "pixels/v1"})
-    first, _ = env.reset(seed=0)
-    assert first.shape == (6, 72, 80)
-    for _ in range(8):
-        seen, *_ = env.step(4)
-    env.close()
+    with playing(EnvConfig(world="garden", observation="pixels/v1")) as session:
+        assert session.reset().shape == (6, 72, 80)
+        for _ in range(8):
+            seen = session.step(4).observation
 
     assert seen[0].std() > 5, "a picture, not a blank"
     assert not np.array_equal(seen[0], seen[3]), "the hero has moved meanwhile"

@@ -14,7 +14,6 @@ from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.who_acts import GUIDANCE, POLICY
 from services.trainer.guidance.alignment_bonus import AlignmentBonus
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
@@ -26,6 +25,7 @@ from shared.contracts.run import GuidanceConfig
 from shared.game.decoding.names import ACTIONS
 from shared.game.observation import with_counters
 from shared.game.observation.with_guidance import NAMES, SIZE
+from shared.game.recording.segment import GUIDANCE, POLICY
 from tests.unit.planning.answers_by_hand import ByHand
 
 UP, DOWN, LEFT = (ACTIONS.index(name) for name in ("up", "down", "left"))

@@ -10,7 +10,6 @@ from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.domain.wait_gate import WaitGate
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.who_acts import GUIDANCE, POLICY
 from services.trainer.guidance.guide import EpisodeIdentity, Guide
 from services.trainer.guidance.questions_in_flight import QuestionsInFlight
 from services.trainer.planning.question import ModelAnswer, PacedAnswers, Question, answered
@@ -20,7 +19,7 @@ from services.trainer.recording.recorder import RunnerRecorder
 from shared.contracts.run import GuidanceConfig
 from shared.game.emulator.emulator import Emulator
 from shared.game.recording.replay import verify
-from shared.game.recording.segment import read_segment
+from shared.game.recording.segment import GUIDANCE, POLICY, read_segment
 from tests.unit.recording.recording_settings import every_segment
 
 GUIDED = GuidanceConfig(mode="model", text_share=0.02, vision_share=0.0)

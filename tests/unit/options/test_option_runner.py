@@ -8,7 +8,6 @@ import pytest
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.who_acts import OPTION, POLICY
 from services.trainer.executor.macros import Interact, Macro, MoveTo, PushBlock, UseItem
 from services.trainer.executor.outcome import WAIT, GameView
 from services.trainer.options.choices import CHOICES
@@ -18,7 +17,7 @@ from services.trainer.recording.recorder import RunnerRecorder
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.emulator import Emulator
 from shared.game.recording.replay import verify
-from shared.game.recording.segment import read_segment
+from shared.game.recording.segment import OPTION, POLICY, read_segment
 from tests.unit.recording.recording_settings import every_segment
 
 WITH_OPTIONS = {"world": "garden", "options": "options/v1", "difficulty": "harmless"}

@@ -7,13 +7,13 @@ import pytest
 from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.env.who_acts import OPTION, POLICY
 from services.trainer.executor.outcome import WAIT, A
 from services.trainer.options.option_runner import OptionRunner
 from services.trainer.options.option_sets import choice_names, strike_choices, strikes_by_size
 from services.trainer.state_archive.goal import enemy_health_of
 from shared.contracts.run import RunConfig
 from shared.game.decoding.names import ACTIONS
+from shared.game.recording.segment import OPTION, POLICY
 
 STRIKING = EnvConfig.of_run(RunConfig(world="vale", frame_skip=4, actions="actions/v1", options="strike/v1"))
 STRIKE = strike_choices("strike/v1")[A]

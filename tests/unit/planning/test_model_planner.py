@@ -8,12 +8,12 @@ import pytest
 
 from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.domain.wait_gate import FIRST_PAUSE_S, WaitGate
-from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.planning.model_planner import ModelPlanner
 from services.trainer.planning.plan import NoPlan, Plan
 from services.trainer.planning.question import AnswerSource, ModelAnswer, PacedAnswers
 from services.trainer.planning.takeover import Takeover
 from shared.contracts.run import PlannerConfig
+from shared.game.recording.segment import PLANNER, POLICY
 from tests.rules import RulesServer
 from tests.unit.executor.played import Played, played
 from tests.unit.planning.answers_by_hand import ByHand
@@ -97,6 +97,21 @@ def test_wait_ends_at_its_limit_and_the_policy_acts() -> None:
         assert len(answers.asked) >= 2, "it still asks, so that a model that is back is found"
         one.now += FIRST_PAUSE_S
         assert None in one.play(200, seconds=0.001)
+
+
+def test_only_the_environment_on_trial_ends_the_trial() -> None:
+    answers = ByHand()
+    with table(answers) as one:
+        one.play(6)
+        assert not one.gate.is_open(one.now), "it waits on trial"
+        paused = PacedAnswers(ByHand(), clock=lambda: -1.0)
+        other = ModelPlanner(paused, one.gate, PlannerConfig(mode="model"), lambda: (3, "other"), lambda: one.now)
+        other.ask(one.game.view, "dialog")
+        assert isinstance(other.answer(), NoPlan)
+        assert not one.gate.is_open(one.now)
+        answers.futures[-1].set_result(ModelAnswer("unavailable", detail="away"))
+        one.play(1)
+        assert one.gate.is_open(one.now)
 
 
 def test_without_a_wait_the_policy_acts_meanwhile() -> None:

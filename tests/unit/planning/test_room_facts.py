@@ -10,6 +10,7 @@ from services.trainer.planning.plan_prompt import instructions, messages, respon
 from services.trainer.planning.question import Question
 from services.trainer.planning.room_facts import MAX_TEXT, facts_json, room_facts
 from shared.contracts.driver import QUESTION_MODES
+from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import Dialog
 from tests.unit.executor.played import played
 
@@ -52,6 +53,15 @@ def test_facts_are_compact_and_name_what_the_hero_has() -> None:
     assert facts["dialog"] is None
     assert ": " not in text
     assert len(text) < 700
+
+
+def test_objects_are_on_the_tiles_that_macros_name() -> None:
+    thing = GameObject(1, 0, x=4 * 16 + 8, y=5 * 16 + 12, health=4)  # its feet are 5 pixels below, on the next tile
+    with played("garden") as game:
+        state = game.view.state._replace(enemies=(thing,), talkables=(thing,), pickups=(thing,), x=thing.x, y=thing.y)
+        view = game.view._replace(state=state)
+        facts = room_facts(view, puzzle=False)
+    assert facts["enemies"] == facts["people"] == facts["pickups"] == [list(view.standing)] == [[4, 6]]
 
 
 @pytest.mark.parametrize(

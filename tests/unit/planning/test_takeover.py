@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from services.trainer.domain.policy_switch import SwitchLimits
-from services.trainer.env.who_acts import PLANNER, POLICY
 from services.trainer.executor.macros import Interact, Macro, MoveTo
 from services.trainer.executor.outcome import GameView
 from services.trainer.planning.plan import NoPlan, Plan, PlanMaker
@@ -19,7 +18,7 @@ from shared.contracts.driver import Need
 from shared.game.emulator.emulator import Emulator
 from shared.game.ram import offsets
 from shared.game.recording.replay import verify
-from shared.game.recording.segment import read_segment
+from shared.game.recording.segment import PLANNER, POLICY, read_segment
 from tests.unit.executor.played import Played, played
 from tests.unit.planning.switch_endings import successes
 from tests.unit.recording.recording_settings import every_segment

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from services.trainer.documents import StoredObject
 from services.trainer.env.game_session import GameSession
 from services.trainer.restarts.plan import RestartPlan
 from services.trainer.restarts.run_archive import RunArchive
@@ -78,7 +79,7 @@ class TrajectoriesInMemory:
         self.objects: dict[str, bytes] = {}
         self.reads = 0
 
-    def read_trajectory(self, reference: TrajectoryRef) -> bytes:
+    def read(self, reference: StoredObject) -> bytes:
         self.reads += 1
         data = self.objects[reference.key]
         if sha256(data) != reference.digest:

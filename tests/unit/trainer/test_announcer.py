@@ -141,9 +141,7 @@ async def test_an_ended_run_that_resumes_is_announced_from_the_store() -> None:
     announcer = Announcer(store, MemoryBus())
     await announcer.follow_all({RUN: 1})
     await announcer.follow_all({})
-    announcer.bus = bus = (
-        MemoryBus()
-    )  # one that has receive_events nothing, because a bus drops what it receive_events before
+    announcer.bus = bus = MemoryBus()  # nothing was published on it yet: a bus drops what it has seen
     await announcer.follow_all({RUN: 1})
     segments, _ = await receive_events(bus)
     assert [event.data.key for event in segments] == [ref.key]

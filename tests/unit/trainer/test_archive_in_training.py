@@ -96,7 +96,7 @@ def test_a_repeated_epoch_learns_the_same_bytes_from_the_archive(store: Store, f
     damaged = first.demonstrations.imitated[0]
     asyncio.run(store.put(damaged.key, b"damaged"))
     with pytest.raises(DigestMismatch, match=damaged.key):
-        DriverStore(BlockingStore(store), RUN, "d4").read_trajectory(damaged)
+        DriverStore(BlockingStore(store), RUN, "d4").read(damaged)
 
 
 def test_an_epoch_imitates_the_policy_s_own_passes_and_keeps_them(store: Store, first: EpochFinishedRecord) -> None:
@@ -119,7 +119,7 @@ def test_an_epoch_imitates_the_policy_s_own_passes_and_keeps_them(store: Store, 
 
     asyncio.run(store.put(passes.key, b"damaged"))
     with pytest.raises(DigestMismatch, match=passes.key):
-        DriverStore(BlockingStore(store), RUN, "d5").read_passes(passes)
+        DriverStore(BlockingStore(store), RUN, "d5").read(passes)
 
 
 def stages(record: EpochFinishedRecord) -> dict[str, float]:

@@ -256,7 +256,30 @@ def test_after_a_crash_at_most_one_checkpoint_interval_is_repeated(
     driver(store, "d2").run(None)
     assert finished(store, 0).steps < 1024 + 2048
     stored = asyncio.run(store.list(keys.checkpoint_prefix(RUN, 0)))
-    assert len([entry for entry in stored if entry.key.endswith(".zip")]) <= 2
+    assert len([entry for entry in stored if entry.key.endswith(".zip")]) == 1, "the resumed one is replaced as well"
+
+
+def test_a_stop_ends_the_evaluation_and_the_next_driver_repeats_it(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    session, _ = make(RUN, record.config)
+    stopped, steps = driver(store, "d1"), [0]
+
+    class StopsAtOnce(Corridor):
+        def step(self, actions: Any) -> Any:
+            steps[0] += 1
+            stopped.heartbeat.request_exit("stop")
+            return super().step(actions)
+
+    stopped._make = lambda run, config: (session, Evaluation(lambda envs: StopsAtOnce({"num_envs": envs}), 1))
+    stopped.run(None)
+    assert steps == [1]
+    assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
+    confirmed = DriverStopped.from_bytes(asyncio.run(store.get(keys.driver_stopped(RUN, 1))))
+    assert confirmed.steps == session.steps >= record.config.epoch_steps
+    driver(store, "d2").run(None)
+    account = finished(store, 0)
+    assert account.steps == session.steps, "no training is repeated"
+    assert account.evaluation is not None
 
 
 def test_a_driver_killed_while_it_evaluates_loses_nothing_of_the_account(store: Store) -> None:

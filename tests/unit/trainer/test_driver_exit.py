@@ -73,6 +73,12 @@ def test_a_heartbeat_from_a_clock_ahead_does_not_delay_a_driver(
     assert newest_beat(store).driver == "d2"
 
 
+def test_a_driver_begins_when_its_run_has_only_waited(store: MemoryStore) -> None:
+    waits = beat("none", host="elsewhere", state="waiting", time=datetime.now(UTC))
+    asyncio.run(store.put(keys.driver_heartbeat(RUN), waits.to_bytes()))
+    driver(store)._claim(None)  # returns
+
+
 def test_a_driver_whose_clock_is_behind_but_that_beats_is_waited_for(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,17 +4,20 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
-from services.trainer.documents import STALE_S
+from services.trainer.documents import STALE_S, Heartbeat
 from services.trainer.domain.restart_policy import RestartPolicy
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
 from services.trainer.supervisor.driver_supervisor import DriverSupervisor
 from shared.contracts.driver import DriverFailed
 from shared.contracts.ids import RunId
+from shared.contracts.run import RunRecord
 from shared.errors import Fatal, Permanent, Transient
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.trainer.run_fixtures import RUN, FakeBackend, account, beat, enter, order, run_in
+
+OTHER = RunId("other")
 
 
 def supervise(store: MemoryStore, backend: FakeBackend, attempts: int = 3) -> tuple[DriverSupervisor, list[float]]:
@@ -119,13 +122,15 @@ async def test_a_run_whose_drivers_are_refused_is_given_up_with_the_refusal() ->
     assert RUN not in supervisor.runs
 
 
-async def test_progress_forgives_earlier_failures() -> None:
+@pytest.mark.parametrize(("figure", "whole"), [("steps", 400), ("explored", 1.0), ("evaluated", 1.0)])
+async def test_progress_forgives_earlier_failures(figure: str, whole: float) -> None:
     store, backend = MemoryStore(), FakeBackend()
     supervisor, now = await ordered(store, backend, attempts=2)
-    for steps in (100, 200, 300, 400):
+    for quarters in range(1, 5):
         await supervisor.tick()
         name = backend.launches[-1].name
-        await store.put(keys.driver_heartbeat(RUN), beat(name, steps=steps).to_bytes())
+        further = beat(name, **{figure: whole * quarters / 4})
+        await store.put(keys.driver_heartbeat(RUN), further.to_bytes())
         backend.statuses[name] = DriverStatus("failed", "killed")
         await supervisor.tick()
         now[0] += 1000.0
@@ -330,21 +335,65 @@ async def test_fatal_errors_propagate() -> None:
 
 
 async def test_a_run_waits_while_all_drivers_are_taken() -> None:
-    store, backend, other = MemoryStore(), FakeBackend(), RunId("other")
-    record, start = await run_in(store), await order(store)
-    await RunRecords(store).create(record.model_copy(update={"run": other}))
-    await store.create(keys.epoch_start(other, 0), start.model_copy(update={"run": other}).to_bytes())
-    supervisor = DriverSupervisor(store, backend, 3, lambda: 0.0, max_drivers=1)
-    supervisor.register(RUN)
-    supervisor.register(other)
     with structlog.testing.capture_logs() as logs:
-        await supervisor.tick()
+        store, backend, supervisor, _ = await one_place_for_two_runs()
         await supervisor.tick()
     assert [launch.run for launch in backend.launches] == [RUN]
     waits = [(line["run"], line["error"]) for line in logs if line["event"] == "run waits for a driver"]
-    assert waits == [(other, "all 1 drivers are taken; raise ZELDA_TRAINER__MAX_DRIVERS if there is room for more")]
+    assert waits == [(OTHER, "all 1 drivers are taken; raise ZELDA_TRAINER__MAX_DRIVERS if there is room for more")]
     backend.statuses[backend.launches[0].name] = DriverStatus("ended")
-    await enter(store, record, "finished")
+    await enter(store, await RunRecords(store).latest(RUN), "finished")
     await supervisor.tick()
     await supervisor.tick()
-    assert [launch.run for launch in backend.launches] == [RUN, other]
+    assert [launch.run for launch in backend.launches] == [RUN, OTHER]
+
+
+async def one_place_for_two_runs() -> tuple[MemoryStore, FakeBackend, DriverSupervisor, list[float]]:
+    """Two ordered runs, a supervisor with one place for a driver, which the first run has, and its clock."""
+    store, backend, now = MemoryStore(), FakeBackend(), [0.0]
+    record, start = await run_in(store), await order(store)
+    await RunRecords(store).create(record.model_copy(update={"run": OTHER}))
+    await store.create(keys.epoch_start(OTHER, 0), start.model_copy(update={"run": OTHER}).to_bytes())
+    supervisor = DriverSupervisor(store, backend, 3, lambda: now[0], max_drivers=1)
+    await supervisor.recover()
+    await supervisor.tick()
+    return store, backend, supervisor, now
+
+
+async def test_a_run_that_waits_for_a_driver_gives_signs_of_life() -> None:
+    store, _, supervisor, now = await one_place_for_two_runs()
+    signs = []
+    for _ in range(60):  # half a minute
+        await supervisor.tick()
+        signs.append(Heartbeat.from_bytes(await store.get(keys.driver_heartbeat(OTHER))))
+        now[0] += 0.5
+    assert {(sign.run, sign.epoch, sign.state) for sign in signs} == {(OTHER, 0, "waiting")}
+    assert len({sign.time for sign in signs}) == 3
+    assert not await store.exists(keys.driver_heartbeat(RUN))  # its driver writes it
+
+
+async def test_a_resume_during_a_look_at_the_ended_run_is_kept() -> None:
+    store, backend = MemoryStore(), FakeBackend()
+    record = await run_in(store)
+    supervisor, _ = supervise(store, backend)
+    supervisor.register(RUN)
+    await enter(store, record, "stopped")
+
+    class ResumedMeanwhile(RunRecords):
+        async def latest(self, run: RunId) -> RunRecord:
+            """Read the run; then its resume is announced."""
+            found = await super().latest(run)
+            supervisor.register(run)
+            return found
+
+    supervisor._records = ResumedMeanwhile(store)
+    await supervisor.tick()
+    assert RUN in supervisor.runs
+
+
+async def test_a_restarted_supervisor_knows_the_fence_of_its_runs() -> None:
+    store = MemoryStore()
+    await RunRecords(store).create((await run_in(MemoryStore())).model_copy(update={"fence": 7}))
+    supervisor, _ = supervise(store, FakeBackend())
+    await supervisor.recover()
+    assert supervisor.runs[RUN].fence == 7

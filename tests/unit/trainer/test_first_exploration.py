@@ -66,7 +66,7 @@ def completed(folder: Path) -> EpochStart:
 
 def test_the_first_epoch_learns_from_what_was_explored(completed: EpochStart, folder: Path) -> None:
     driven = Driven(folder)
-    archive = RunArchive.load(completed.archive, driven.driver_store.read_archive)
+    archive = RunArchive.load(completed.archive, driven.driver_store.read)
     assert len(archive.archive.rooms()) > 1
     assert completed.demonstrations is not None
     stage = completed.demonstrations.backward

@@ -18,7 +18,7 @@ from services.trainer.other_ways.fights import WonFight
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
-from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, PassesRef, SegmentRef, TrajectoryRef
+from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
 from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.learning.restarts import ImitationConfig
 from shared.contracts.run import SamplingConfig
@@ -88,10 +88,6 @@ class NoTrajectories:
         raise AssertionError(f"the order names no trajectory, but the fights of {reference.key} are played")
 
 
-def unread(reference: PassesRef) -> bytes:
-    raise AssertionError(f"the order names no passes, but {reference.key} is read")
-
-
 def judged(segments: list[SegmentRef]) -> Imitation:
     """The segments with made-up scores, the first one best."""
     best = [
@@ -112,7 +108,7 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
     assert "learner/imitation_loss" not in first.metrics
     order = EpochStart(run=RUN, epoch=1, fence=1, config=CONFIG, imitation=judged(first.segments), created=NOW)
 
-    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), NoTrajectories(), unread)
+    rows = read_demonstrations(order, lambda one: asyncio.run(store.get(one.key, one.digest)), NoTrajectories())
     assert rows is not None
     best = read_segment(asyncio.run(store.get(first.segments[0].key)))
     assert rows.observations.shape == (len(rows.actions), 148)
@@ -128,4 +124,4 @@ def test_a_repeated_epoch_learns_the_same_from_recorded_play(tmp_path: Path) -> 
 
     asyncio.run(store.put(first.segments[0].key, b"damaged"))
     with pytest.raises(DigestMismatch, match=first.segments[0].segment):
-        DriverStore(BlockingStore(store), RUN, "d4").read_segment(judged(first.segments).segments[0])
+        DriverStore(BlockingStore(store), RUN, "d4").read(judged(first.segments).segments[0])

@@ -11,7 +11,7 @@ from torch import nn
 
 from bench.harness.learning.learner_cost import learner_of, play
 from services.trainer.driver.session_factory import check_playable
-from services.trainer.env.env import observation_space
+from services.trainer.env.spaces import observation_space
 from services.trainer.imitation.demonstrations import Demonstrations
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.rl.batch import select

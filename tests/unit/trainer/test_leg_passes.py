@@ -185,9 +185,6 @@ def test_the_passes_of_games_are_what_the_policy_saw_and_did() -> None:
 class Store(TrajectoriesInMemory):
     """What an epoch's restarts store, in memory."""
 
-    def read_archive(self, reference: ArchiveRef) -> bytes:
-        return self.objects[reference.key]
-
     def save_archive(self, data: bytes, epoch: int) -> ArchiveRef:
         raise AssertionError("no archive is stored")
 
@@ -260,10 +257,7 @@ def test_passes_of_legs_that_fail_are_imitated_more() -> None:
     store = Store()
     kept = store.save_passes(write_passes([one_pass(0, 10, 1.0), one_pass(1, 4, 2.0), one_pass(1, 4, 3.0)]), 0, 3)
 
-    def unread(one: object) -> bytes:
-        raise AssertionError("the order names no segments")
-
-    rows = read_demonstrations(order(1, ARRIVED, [kept]), unread, Played(TWENTY), lambda one: store.objects[one.key])
+    rows = read_demonstrations(order(1, ARRIVED, [kept]), store.read, Played(TWENTY))
     assert rows is not None
     chance = chances(rows, 0.0, 1.0, 2.0, 3.0)
     assert chance[0.0] == pytest.approx(0.5), "the demonstration has its half"
@@ -278,7 +272,7 @@ def test_fights_that_were_won_in_other_ways_are_imitated_too() -> None:
     shown = Played(TWENTY, [WonFight(fight, wins), WonFight(Fight((0, 2), 18, 20, 0), [easy])])
 
     def imitated(stage: BackwardStage) -> Demonstrations:
-        rows = read_demonstrations(order(1, stage), lambda _: b"", shown, lambda _: b"")
+        rows = read_demonstrations(order(1, stage), lambda _: b"", shown)
         assert rows is not None
         return rows
 
@@ -297,7 +291,7 @@ def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> No
     shown = Played(TWENTY, [WonFight(Fight((0, 1), 10, 15, 0), wins)])
     striking = LEARNING.model_copy(update={"options": "strike/v1"})
     first = order(1, ARRIVED.model_copy(update={"left": [0, 50, 0]}), config=striking)
-    rows = read_demonstrations(first, lambda _: b"", shown, lambda _: b"")
+    rows = read_demonstrations(first, lambda _: b"", shown)
     assert rows is not None
     assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4}
     assert float(rows.chances[:20].sum()) == pytest.approx(20 / 25), "the wins count as much as the fight's 5 steps"
@@ -316,7 +310,7 @@ def test_ways_back_are_imitated_by_their_share_and_all_alike() -> None:
     def imitated(recoveries: PassesRef | None) -> Demonstrations:
         shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=first, recoveries=recoveries)
         pinned = order(1, first, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
-        rows = read_demonstrations(pinned, lambda _: b"", Played(TWENTY), lambda one: store.objects[one.key])
+        rows = read_demonstrations(pinned, store.read, Played(TWENTY))
         assert rows is not None
         return rows
 
@@ -333,7 +327,7 @@ def test_ways_that_lost_episodes_were_shown_are_half_of_the_ways_back() -> None:
     found = store.save_passes(write_passes([one_pass(0, 3, 3.0), one_pass(2, 9, 4.0)]), 1, 2)
     shown = ArchiveDemonstrations(imitated=[TRAJECTORY], backward=ARRIVED, passes=[kept], recoveries=found)
     pinned = order(1, ARRIVED, config=leading_back(0.4)).model_copy(update={"demonstrations": shown})
-    rows = read_demonstrations(pinned, lambda _: b"", Played(TWENTY), lambda one: store.objects[one.key])
+    rows = read_demonstrations(pinned, store.read, Played(TWENTY))
     assert rows is not None
     chance = chances(rows, 0.0, 1.0, 2.0, 3.0, 4.0)
     assert chance == pytest.approx({0.0: 0.3, 1.0: 0.3, 2.0: 0.2, 3.0: 0.1, 4.0: 0.1})

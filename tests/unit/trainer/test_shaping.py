@@ -155,11 +155,10 @@ def run_next_step(shaper: Shaper, path: Rewards, ends: NDArray[np.bool_], cuts: 
     return np.stack(rewards)
 
 
-def test_additive_pays_the_reached_states_score_and_none_pays_nothing() -> None:
+def test_additive_pays_the_reached_states_score() -> None:
     episode = states(np.array([5.0, 1.0, -2.0]))
     additive = play(Shaper(1, ShapingConfig(mode="additive", coefficient=0.1), GAMMA, Table()), episode, True)
     assert additive == pytest.approx([0.1, -0.2])
-    assert play(Shaper(1, ShapingConfig(mode="none"), GAMMA, Table()), episode, True).tolist() == [0.0, 0.0]
 
 
 def test_gain_adds_up_to_what_was_gained_and_a_round_trip_to_nothing() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bramble.registration import bramble_game
-from services.trainer.executor.outcome import GameView
-from services.trainer.exploration.options import DIRECTIONS, START, A, B, OptionMix, StickyOptions
+from services.trainer.executor.outcome import START, A, B, GameView
+from services.trainer.exploration.options import MOVES, OptionMix, StickyOptions
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.state import Dialog, GameState
 from shared.game.emulator.emulator import Emulator
@@ -37,10 +37,10 @@ def actions(state: GameState, seed: int = 0, steps: int = 6_000, mix: OptionMix 
 
 def test_directions_are_held_and_take_most_of_the_steps() -> None:
     drawn = actions(walking())
-    held = [len(list(group)) for action, group in groupby(drawn) if action in DIRECTIONS]
+    held = [len(list(group)) for action, group in groupby(drawn) if action in MOVES]
     counts = Counter(drawn)
     assert np.mean(held) > 6
-    assert 0.75 < sum(counts[one] for one in DIRECTIONS) / len(drawn) < 0.9
+    assert 0.75 < sum(counts[one] for one in MOVES) / len(drawn) < 0.9
     assert counts[A] > counts[START] > 0
 
 
@@ -59,4 +59,4 @@ def test_equal_seeds_draw_equal_actions_and_others_do_not() -> None:
 
 
 def test_an_option_without_weight_is_never_drawn() -> None:
-    assert set(actions(walking(), mix=OptionMix(a=0.0, b=0.0, start=0.0, wait=0.0))) == {*DIRECTIONS}
+    assert set(actions(walking(), mix=OptionMix(a=0.0, b=0.0, start=0.0, wait=0.0))) == {*MOVES}

@@ -3,8 +3,8 @@
 from bramble.solver.walkthrough import solve
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
-from services.trainer.executor.outcome import GameView
-from services.trainer.other_ways.courses import HeroWalker, present_state
+from services.trainer.executor.outcome import GameView, StepChooser
+from services.trainer.other_ways.courses import present_state
 from services.trainer.other_ways.recoveries import STRIDE
 from services.trainer.other_ways.room_ways import RoomPlace, ways_of
 from services.trainer.restarts.trajectory import Trajectory
@@ -43,7 +43,7 @@ class Walked:
             self.session.step(action)
         return self._here()
 
-    def lead(self, walker: HeroWalker) -> set[tuple[int, int]]:
+    def lead(self, walker: StepChooser) -> set[tuple[int, int]]:
         """The rooms that the hero is in until the walker ends."""
         rooms = {self.session.state.key}
         while (action := walker.next(GameView(self.session.state, self.session.image))) is not None:

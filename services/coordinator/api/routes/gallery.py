@@ -1,5 +1,6 @@
 """Routes that show recorded play: the segments of an epoch with their scores, one segment, pictures, rooms."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request
@@ -80,7 +81,7 @@ async def show_gallery(
     }
     page = sorted(places, key=lambda entry: places[entry].segment)[:limit]
     summaries = await models.archives.summaries(page)
-    scores = {one.segment: one for one in await models.scores.read_epoch(run, epoch)}
+    scores = await _scores(models, run, epoch, [places[entry].segment for entry in page])
     return Page(
         items=[_item(summaries[entry], scores.get(places[entry].segment)) for entry in page if entry in summaries],
         next=places[page[-1]].segment if len(places) > limit else None,
@@ -94,7 +95,7 @@ async def show_segment(
     """Show one segment: what happened in it, its rewards, and every vote with its reason."""
     place = keys.SegmentPlace(run, epoch, episode, segment)
     summary, entries = await models.archives.detail(place)
-    manifest, scores = summary.manifest, await _scores(models, run, epoch, segment)
+    manifest, scores = summary.manifest, (await _scores(models, run, epoch, [segment])).get(segment)
     return SegmentDetail(
         summary=_item(summary, scores),
         key_frames=manifest.key_frames,
@@ -146,7 +147,7 @@ async def show_video(
     404 if no video can come: the segment was exported without one, or its export failed.
     """
     place = keys.SegmentPlace(run, epoch, episode, segment)
-    video = await models.archives.video(place)
+    video = await models.archives.awaited_video(place)
     if video is not None:
         return Response(video, media_type="video/mp4", headers={"Cache-Control": f"private, max-age={PICTURE_AGE_S}"})
     await letters.require_no_failed_export(place)
@@ -179,10 +180,13 @@ async def show_rooms(models: Models, run: ExistingRun, epoch: EpochPath) -> Room
     return room_map(len(entries), read, await models.archived_rooms(run, epoch))
 
 
-async def _scores(models: ReadModels, run: RunId, epoch: int, segment: SegmentId) -> SegmentScores | None:
-    wanted = keys.score(run, epoch, segment)
-    entries = [entry for entry in await models.scores.list_epoch(run, epoch) if entry.key == wanted]
-    return next(iter(await models.scores.read_all(entries)), None)
+async def _scores(
+    models: ReadModels, run: RunId, epoch: int, segments: Sequence[SegmentId]
+) -> dict[SegmentId, SegmentScores]:
+    """The readable scores of these segments."""
+    wanted = {keys.score(run, epoch, segment) for segment in segments}
+    entries = [entry for entry in await models.scores.list_epoch(run, epoch) if entry.key in wanted]
+    return {one.segment: one for one in await models.scores.read_all(entries)}
 
 
 def _item(summary: SegmentSummary, scores: SegmentScores | None) -> GallerySegment:
