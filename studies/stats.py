@@ -5,12 +5,10 @@ A stratum is a world: `strata` holds one array of scores per world, (n,). With o
 intervals of few seeds are wide, which is why they are shown. Shares have Wilson's interval.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +20,6 @@ Interval = tuple[float, float, float]
 
 RESAMPLES = 10_000  # with fewer, the third digit of an interval is noise
 TRIMMED = 0.25  # share cut off at each end of the sorted scores
-NORMAL = NormalDist().inv_cdf(0.975)  # deviations of a normal distribution that hold 95 %
 ROUNDING = 1e-9  # sums of probabilities that differ by less are equal
 
 
@@ -42,12 +39,12 @@ class Estimate:
 def share_estimate(count: int, of: int) -> Estimate:
     """Share `count / of` with its Wilson interval (Wilson 1927): within 0 and 1, and of some width at both.
 
-    ZeroDivisionError for a share of nothing.
+    ValueError for a share of nothing.
     """
-    value, square = count / of, NORMAL**2 / of
-    centre = (value + square / 2) / (1 + square)
-    reach = math.sqrt(value * (1 - value) * square + square**2 / 4) / (1 + square)
-    return Estimate(value, max(0.0, centre - reach), min(1.0, centre + reach))
+    from scipy.stats import binomtest  # it takes a second to import, and few commands show shares
+
+    interval = binomtest(count, of).proportion_ci(method="wilson")
+    return Estimate(count / of, float(interval.low), float(interval.high))
 
 
 def iqm(scores: Reals) -> float:

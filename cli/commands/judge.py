@@ -176,14 +176,12 @@ async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int
 
 
 async def _compared(own: "JudgeSettings", run: RunId, epoch: int | None, names: tuple[str, str]) -> "Comparison":
-    from services.judge.offline.compare import compare
+    from services.judge.offline.compare import MissingScores, compare
     from shared.store.open import open_store
 
     try:
         return await compare(open_store(own.store), run, epoch, names)
-    except LookupError as error:
-        if type(error) is not LookupError:  # a KeyError or an IndexError is a bug
-            raise
+    except MissingScores as error:
         raise CliError(NOT_FOUND, f"{error}.") from error
 
 

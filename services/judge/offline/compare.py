@@ -7,7 +7,7 @@ import asyncio
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import combinations
@@ -84,10 +84,17 @@ class Comparison:
     mean_difference: float | None
 
 
+class MissingScores(LookupError):
+    """A side of a comparison has no scores, or no recordings. The message says what there is."""
+
+
 async def compare(store: Store, run: RunId, epoch: int | None, names: Sequence[str]) -> Comparison:
-    """Read scores and manifests and compare the sides. Raises LookupError for a side without scores or recordings."""
+    """Read scores and manifests and compare the sides. Raises MissingScores."""
     first, second = (ScoreSource.of(name) for name in names)
-    read = {rubric: await _scores(store, run, epoch, rubric) for rubric in {first.rubric, second.rubric}}
+    known = await _score_keys(store, run, epoch)
+    for rubric in (first.rubric, second.rubric):
+        _require_scores(known, run, epoch, rubric)
+    read = {rubric: await _scores(store, known[rubric]) for rubric in {first.rubric, second.rubric}}
     # A dead segment rarely has a readable manifest.
     alive = {rubric: [scores for scores in found if scores.status != "dead"] for rubric, found in read.items()}
     keys_of = {str(scores.segment): scores.segment_key for found in alive.values() for scores in found}
@@ -129,7 +136,9 @@ def _summary(run: RunId, side: ScoreSource, rows: Sequence[SegmentRow], scores: 
         return SideSummary(judged, votes, merged.agreement, merged.correlation, merged.usage)
     judge = next((figures for name, figures in merged.judges.items() if name == side.judge), None)
     if judge is None:
-        raise LookupError(f"no judge {side.judge!r} in rubric {side.rubric!r}; its judges: {', '.join(merged.judges)}")
+        raise MissingScores(
+            f"no judge {side.judge!r} in rubric {side.rubric!r}; its judges: {', '.join(merged.judges)}"
+        )
     return SideSummary(judge.judged, judge.votes_per_segment, judge.unanimous, judge.correlation, judge.usage)
 
 
@@ -152,14 +161,17 @@ def _order(x: float, y: float) -> str:
     return "equal" if x == y else "first" if x > y else "second"
 
 
-async def _scores(store: Store, run: RunId, epoch: int | None, rubric: str) -> list[SegmentScores]:
-    """Return all scores of a rubric version, in all epochs or in one."""
-    known = await _score_keys(store, run, epoch)
+def _require_scores(known: Collection[str], run: RunId, epoch: int | None, rubric: str) -> None:
+    """Raise MissingScores unless the rubric version is one of the `known` ones."""
     if rubric not in known:
         where = "" if epoch is None else f" in epoch {epoch}"
         others = ", ".join(sorted(known)) or "none: judge it with `zelda judge segments`"
-        raise LookupError(f"run {run} has no scores under rubric {rubric!r}{where}; its rubrics{where}: {others}")
-    return [scores for scores in await _read(store, known[rubric], SegmentScores.from_bytes) if scores is not None]
+        raise MissingScores(f"run {run} has no scores under rubric {rubric!r}{where}; its rubrics{where}: {others}")
+
+
+async def _scores(store: Store, names: Sequence[str]) -> list[SegmentScores]:
+    """Return the readable scores of these keys."""
+    return [scores for scores in await _read(store, names, SegmentScores.from_bytes) if scores is not None]
 
 
 async def rubrics(store: Store, run: RunId) -> list[str]:
@@ -179,10 +191,10 @@ async def _score_keys(store: Store, run: RunId, epoch: int | None) -> dict[str, 
 
 
 async def _refuse_without_recordings(store: Store, run: RunId, epoch: int | None, rubric: str) -> NoReturn:
-    """Raise LookupError for a rubric version of whose scored segments no recording is readable."""
+    """Raise MissingScores: the rubric version has scores, but no readable recording belongs to them."""
     expired = not await list_segments(store, run, epoch)
     why = "their recordings have expired" if expired else "none of their recordings is readable (the log says why)"
-    raise LookupError(
+    raise MissingScores(
         f"run {run} has scores under rubric {rubric!r}, but {why}: a comparison reads the milestones from them"
     )
 

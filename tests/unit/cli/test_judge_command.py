@@ -6,6 +6,7 @@ import pytest
 
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, NOT_FOUND, USAGE
+from services.judge.offline.compare import MissingScores
 from tests.unit.cli.test_judge_bench import ABSENT
 
 COMPARE = "services.judge.offline.compare.compare"
@@ -40,7 +41,7 @@ def test_rules_win_over_the_judges_file_of_the_environment(
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (LookupError("run m1 has no scores"), NOT_FOUND, "zelda: run m1 has no scores.\n"),
+        (MissingScores("run m1 has no scores"), NOT_FOUND, "zelda: run m1 has no scores.\n"),
         (KeyError("progress"), FAILED, "KeyError: 'progress'\n"),
     ],
 )

@@ -48,6 +48,12 @@ def test_the_interval_of_a_share_is_wilsons(count: int, of: int) -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_the_interval_of_a_share_is_that_of_the_formula() -> None:
+    found = share_estimate(96, 100).rounded(4)
+    assert found == (0.96, 0.9016, 0.9843)  # worked out by hand after Wilson (1927), z = 1.96
+    assert share_estimate(0, 4).rounded(4) == (0.0, 0.0, 0.4899)
+
+
 def test_intervals_contain_the_value_and_shrink_with_more_seeds() -> None:
     rng = np.random.default_rng(1)
     few, many = iqm_estimate(rng.normal(size=5)), iqm_estimate(rng.normal(size=100))
