@@ -97,11 +97,12 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. A known error prints one sentence to stderr; the exit code is 1."""
     from bramble.engine.compile import BuildError
+    from bramble.solver.walker import StuckError
 
     options = _parser().parse_args(arguments)
     try:
         options.action(options)
-    except (bramble.WorldError, BuildError, OSError) as error:
+    except (bramble.WorldError, BuildError, StuckError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
     return 0

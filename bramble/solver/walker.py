@@ -15,6 +15,7 @@ BRINK = 6
 """A jump starts at most this far from the hole, in pixels."""
 MAX_STEPS_PER_CELL = 40
 FIGHT_LIMIT = 900
+DOOR_TRIES = 6
 ENEMY_SLOTS = 8
 BOSS = ENEMIES["boss"]
 REACH, WIDTH, TURNING = 24, 11, 16
@@ -306,13 +307,16 @@ class Walker:
         self.settle()
 
     def open_door(self, direction: str, cell: Cell) -> None:
-        """Push against a locked door until it opens."""
-        dx, dy = STEPS[direction]
-        self.travel(self.room_id, (cell[0] - dx, cell[1] - dy))
-        for _ in range(30):
-            self.press(direction)
-            if not self.game.value("room_collisions", cell[1] * 16 + cell[0]):
-                return
+        """Push against a locked door until it opens; return to the door after a defeat."""
+        room_id, (dx, dy) = self.room_id, STEPS[direction]
+        for _ in range(DOOR_TRIES):
+            self.travel(room_id, (cell[0] - dx, cell[1] - dy))
+            for _ in range(30):
+                self.press(direction)
+                if self.room_id != room_id:
+                    break  # a beaten hero goes on elsewhere, where this cell may be free
+                if not self.game.value("room_collisions", cell[1] * 16 + cell[0]):
+                    return
         raise self.stuck(f"the door at {cell} does not open")
 
     # ---- fighting ----

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from bramble.art.loader import ACTS, Tile, load_art
-from bramble.worlds.model import COLUMNS, ROWS, SEASONS, Cell, Room, RoomId, RoomObject, World, WorldError
+from bramble.worlds.model import COLUMNS, ROWS, SEASONS, STEPS, Cell, Room, RoomId, RoomObject, World, WorldError
 
 OPENABLE = frozenset(ACTS.index(act) for act in ("cut", "lift", "bomb", "key", "boss_key", "shutter", "push"))
 TRAPS = frozenset(ACTS.index(act) for act in ("cut", "lift", "push"))
@@ -148,6 +148,23 @@ def _check_script(world: World, obj: RoomObject) -> None:
             raise WorldError(f"{world.where(step.line)}: the script warps into a wall, at {cell} of room {room_id}")
 
 
+def _check_enter(world: World, room: Room, obj: RoomObject) -> None:
+    """A script of `enter` runs while the rooms scroll. What loads a room again would leave the scroll unfinished."""
+    if obj.kind != "enter" or not any(_walked_into(world, room, side) for side in STEPS):
+        return
+    for step in (step for branch in obj.script for step in branch.statements if step.word in ("season", "warp")):
+        raise WorldError(
+            f"{world.where(step.line)}: the script of `enter` has `{step.word}`, and the hero may walk into room "
+            f"{room.room_id} from its neighbour: use a room that only warps lead to"
+        )
+
+
+def _walked_into(world: World, room: Room, side: str) -> bool:
+    """Whether the hero may walk into a room on this side."""
+    is_open = any(any(_edge(room.rows_in(season), side)) for season in SEASONS)
+    return is_open and room.room_id.neighbour(side) in world.rooms
+
+
 def _check_texts(world: World, obj: RoomObject) -> None:
     """A letter without a glyph would be a gap on the screen."""
     for step in (step for branch in obj.script for step in branch.statements if step.text):
@@ -202,6 +219,7 @@ def check_world(world: World) -> None:
         for obj in room.objects:
             _check_object(world, room, obj)
             _check_script(world, obj)
+            _check_enter(world, room, obj)
             _check_texts(world, obj)
     for room_id in sorted(set(world.rooms) - reachable_rooms(world)):
         raise WorldError(f"{world.where(world.rooms[room_id].line)}: room {room_id} cannot be reached from the start")

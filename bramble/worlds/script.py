@@ -16,8 +16,8 @@ CONDITIONS = ("owns", "flag", "room", "rupees", "essences", "season", "trade")
 NOT = 0x80
 MAX_SCRIPT = 250
 """Bytes; a false `if` can skip at most 255."""
-COUNTED = frozenset({"rupees", "heart", "bombs", "small_key", "essence"})
-"""Treasures with an amount after the name; the amount of an essence is its number."""
+COUNTED = frozenset({"rupees", "heart", "bombs", "essence"})
+"""Treasures with an amount after the name; the amount of an essence is its number. The engine gives keys one by one."""
 
 LINE = 16
 LINES_PER_PAGE = 3

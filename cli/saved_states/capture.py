@@ -91,7 +91,9 @@ def picture_of(request: GameRequest, game_name: str, state: bytes) -> NDArray[np
 
 
 def _described(game: Game, emulator: Emulator) -> CapturedState:
-    state, image = emulator.save(), emulator.image()
+    state = emulator.save()
+    emulator.resume(state)
+    image = emulator.image()
     seen = Decoder(game.capabilities).begin(image)
     if not seen.control:
         raise CliError(

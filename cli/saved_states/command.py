@@ -78,6 +78,10 @@ def save(
     from cli.saved_states.saving import recorded_segment, save_state
 
     wanted = _state_name(name)
+    if file is not None and step:
+        raise CliError(USAGE, "--step goes with --run and --segment: a file holds one state. Leave it out.")
+    if file is None and set_:
+        raise CliError(USAGE, "-s goes with --file: a segment's run says its game, world and difficulty. Leave it out.")
     if file is not None and run is None and segment is None:
         config = run_config(parse_fields(set_ or []))
         state = save_state(wanted, config, of_file(file), f"file {file.name}", rom)

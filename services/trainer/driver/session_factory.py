@@ -27,6 +27,7 @@ from shared.game.games.registry import GameRequest
 
 TOKEN_BYTES: Final = 32
 WORKER_NICENESS: Final = "RAY_worker_niceness"
+USAGE_STATISTICS: Final = "RAY_USAGE_STATS_ENABLED"
 WORKERS_AT_START: Final = "RAY_prestart_worker_first_driver"
 SPARE_CPUS: Final = 2  # of a local Ray, beside the env runners: without them it hangs
 EVALUATION_RUNNER = 9_000  # no env runner has this index, so evaluation draws its own random numbers
@@ -103,6 +104,7 @@ def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
     if driver.ray_address is not None:
         ray.init(address=driver.ray_address, log_to_driver=False)
         return
+    os.environ.setdefault(USAGE_STATISTICS, "0")  # Ray would send its maker statistics about this machine
     # Ray's own token is a file that everybody on the machine can read; its processes inherit this one instead.
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(TOKEN_BYTES))
     if learners > 1:  # Ray adds 15: beside other load, the driver's learner would wait for its replicas in every step

@@ -17,7 +17,7 @@ from shared.game.decoding.names import DIRECTIONS, TREASURES
 ITEMS: Final = {name: number for number, name in TREASURES.items() if number < 0x20}
 ANSWERS: Final = ("yes", "no")
 MAX_LENGTH: Final = 60  # characters of one macro; longer text is not a macro
-_TILE: Final = r"(-1|\d{1,2}),(-1|\d{1,2})"
+_TILE: Final = r"(-1|[0-9]{1,2}),(-1|[0-9]{1,2})"
 _DIRECTION: Final = f"({'|'.join(DIRECTIONS)})"
 _MOVE_TO: Final = re.compile(f"MOVE_TO {_TILE}")
 _PUSH_BLOCK: Final = re.compile(f"PUSH_BLOCK {_TILE} {_DIRECTION}")

@@ -36,7 +36,7 @@ class WalkRoutine:
             self._blocked.clear()
             if not self._plan(view):
                 return RoutineEnd("stuck", f"no way from {view.standing} to {self._tile}")
-        elif self._still >= PATIENCE:
+        elif self._still >= PATIENCE and self._ahead:  # he also stands still where he has arrived, until he turns
             self._still = 0
             self._blocked.add(self._ahead[0])
             if len(self._blocked) > MAX_BLOCKED or not self._plan(view):

@@ -16,6 +16,7 @@ from services.trainer.exploration.rollout import FoundState
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell, parse_cell
 from shared.errors import ContractError, DigestMismatch, Permanent
+from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
 
 IN_MEMORY: Final = ":memory:"
@@ -52,15 +53,23 @@ class ArchiveFile:
                 self._database.deserialize(content)
             self._database.executescript(SCHEMA)
             self._database.execute("pragma journal_mode=wal")
+            self._check_pages()
             found = self.fact("plan")
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, ValueError) as error:
             raise Permanent(f"{path} is not an archive of states ({error}): choose another folder") from error
         wanted = json.loads(json.dumps(dict(plan)))
         if found is None:
             self.set_fact("plan", wanted)
         elif found != wanted:
-            different = ", ".join(sorted(name for name in wanted if wanted[name] != found.get(name)))
+            names = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
+            different = ", ".join(names)
             raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
+
+    def _check_pages(self) -> None:
+        """Raise ValueError if a part of the file is damaged: SQLite itself notices it only on reading that part."""
+        (result,) = self._database.execute("pragma quick_check(1)").fetchone()
+        if result != "ok":
+            raise ValueError(result)
 
     def content(self) -> bytes:
         """The whole database, to be continued elsewhere."""
@@ -72,7 +81,13 @@ class ArchiveFile:
         return None if row is None else json.loads(row[0])
 
     def load(self) -> tuple[StateArchive, dict[int, int]]:
-        """The archive without its states, and the milestones of each entry as bit sets."""
+        """The archive without its states, and the milestones of each entry as bit sets. Permanent if it is damaged."""
+        try:
+            return self._load()
+        except (ValueError, TypeError) as error:
+            raise Permanent(f"{self._path} is damaged ({error}): explore again in another folder") from error
+
+    def _load(self) -> tuple[StateArchive, dict[int, int]]:
         archive, milestones = StateArchive(), {}
         rows = self._database.execute(
             "select number, cell, parent, seed, actions, hearts, steps, digest, counters, milestones "
@@ -90,15 +105,11 @@ class ArchiveFile:
         """The state of an entry that is the best of its cell. Raises DigestMismatch if it is damaged."""
         row = self._database.execute("select state, memory from entries where number = ?", (entry.number,)).fetchone()
         if row is None or row[0] is None:
-            raise Permanent(f"{self._path} has no state of entry {entry.number}")
-        try:
-            digest = hashlib.sha256(unpack_state(row[0])).hexdigest()
-        except ContractError as error:
-            digest = f"unreadable: {error}"
-        if digest != entry.digest:
+            raise Permanent(f"{self._path} has no state of entry {entry.number}: explore again in another folder")
+        if (damage := _damage(entry, *row)) is not None:
             raise DigestMismatch(
-                f"{self._path}: the state of entry {entry.number} is damaged (digest {digest:.12}, not "
-                f"{entry.digest:.12}): explore again in another folder"
+                f"{self._path}: the state of entry {entry.number} is damaged ({damage}): "
+                "explore again in another folder"
             )
         return StoredState(row[0], row[1])
 
@@ -133,6 +144,17 @@ class ArchiveFile:
     def set_fact(self, name: str, value: Any) -> None:
         """Set a fact; the value is JSON data."""
         self._database.execute("insert or replace into facts values (?, ?)", (name, json.dumps(value)))
+
+
+def _damage(entry: ArchiveEntry, state: bytes, memory: bytes | None) -> str | None:
+    """What is wrong with the stored state and memory of an entry; None if both are whole."""
+    try:
+        if memory is not None:
+            EpisodeMemory.from_bytes(memory)
+        digest = hashlib.sha256(unpack_state(state)).hexdigest()
+    except (ContractError, TypeError) as error:
+        return str(error)
+    return None if digest == entry.digest else f"digest {digest:.12}, not {entry.digest:.12}"
 
 
 def _row(added: tuple[ArchiveEntry, FoundState]) -> tuple[Any, ...]:

@@ -53,7 +53,8 @@ class RulesPlanner:
 def plan_pushes(view: GameView, found: PuzzleParts) -> list[PushBlock] | None:
     """The fewest pushes after which a block lies on every switch; None without a way or with too many positions.
 
-    Blocks stay off the outer tiles, as in the games. A breadth-first search over the hero's tile and the blocks.
+    Blocks stay off the outer tiles, and a block on a switch stays there. A breadth-first search over the hero's tile
+    and the blocks.
     """
     floor = _floor(view) | set(found.blocks)
     start = view.standing, frozenset(found.blocks)
@@ -65,7 +66,8 @@ def plan_pushes(view: GameView, found: PuzzleParts) -> list[PushBlock] | None:
             return _pushes(came, here)
         for direction, (dx, dy) in enumerate(STEPS):
             there = here[0][0] + dx, here[0][1] + dy
-            step = _step(there, here[1], floor, (dx, dy), view)
+            fixed = there in here[1] and there in found.switches
+            step = None if fixed else _step(there, here[1], floor, (dx, dy), view)
             if step is not None and step not in came:
                 came[step] = here, PushBlock(there, direction) if there in here[1] else None
                 queue.append(step)

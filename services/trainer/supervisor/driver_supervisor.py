@@ -117,9 +117,9 @@ class DriverSupervisor:
         SPEED.set(sum(self._steps_per_second(run) for run in self.runs.values()))
 
     def _steps_per_second(self, run: SupervisedRun) -> float:
-        """Speed of the run's driver while it trains. Stale heartbeats count as 0."""
+        """Speed of the run's driver while it explores or trains. Stale heartbeats count as 0."""
         beat = run.heartbeat
-        if beat is None or beat.driver != run.driver or beat.state != "training":
+        if beat is None or beat.driver != run.driver or beat.state not in ("exploring", "training"):
             return 0.0
         return beat.steps_per_s or 0.0 if self._clock() - run.heartbeat_since <= STALE_S else 0.0
 

@@ -131,6 +131,19 @@ class Emulator:
         if self._snapshots is not None:
             self._snapshots.forget()
 
+    def resume(self, state: bytes) -> None:
+        """As `load`, for a running episode that goes on: `take` then gives an image at rest, and no frame has passed.
+
+        A state holds no image at rest. It is that of the frame after the state, from which the emulator returns.
+        """
+        self.load(state)
+        if self._snapshots is not None:
+            self._snapshots.settle()
+            image, at_rest = self._snapshots.take()
+            self.load(state)
+            if at_rest:
+                self._snapshots.keep(image)
+
     def seed(self, word: int) -> None:
         """Set the game's random generator: 16 bits, never 0, because 0 is a fixed point in both games."""
         word = word & 0xFFFF or 0x370D

@@ -113,6 +113,10 @@ class VBlankSnapshots:
         """Discard the image: the game was changed from outside."""
         self._image = None
 
+    def keep(self, image: bytes) -> None:
+        """Let the next `take` give this image, which was taken at rest."""
+        self._image = image
+
     def take(self) -> tuple[bytes, bool]:
         """The last image at rest since the last call and True; without one, the current bytes and False."""
         image, self._image = self._image, None

@@ -54,8 +54,8 @@ def seed_episode(emulator: Emulator, seed: int) -> None:
 
 def continue_episode(emulator: Emulator, state: bytes, actions: ActionsName = "actions/v2") -> None:
     """Load the state of a running episode: the course goes on as if the episode had not been left."""
-    load_episode(emulator, state, actions)
-    emulator.warm_up(0)
+    emulator.actions = actions
+    emulator.resume(state)
 
 
 @lru_cache(maxsize=32)

@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -35,6 +36,16 @@ def test_the_walk_through_finishes(name: str, capsys: pytest.CaptureFixture[str]
     last = capsys.readouterr().out.splitlines()[-1].split()
     assert last[0] == "finished"
     assert int(last[1]) > 100
+
+
+def test_a_solver_that_is_stuck_says_so_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bramble.solver.walker.DOOR_TRIES", 0)
+
+    assert main(["solve", "wild:3"]) == 1
+
+    assert re.fullmatch(r"the door at .* does not open \(room .*, step \d+\)\n", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -35,6 +35,11 @@ def test_the_solver_finishes_twenty_generated_worlds() -> None:
         assert set(walk.milestones) == {milestone.name for milestone in bramble.world(f"wild:{seed}").milestones}
 
 
+def test_the_solver_comes_back_to_a_door_after_a_defeat() -> None:
+    """In wild:5151 the hero is beaten before a locked door, and goes on in a room where that cell is free."""
+    assert "ember" in solve("wild:5151").milestones
+
+
 @pytest.mark.parametrize("name", ["wild:", "wild:x", "wild:-1", "wild:1234567890", "wild:٣"])
 def test_an_invalid_seed_is_refused_with_an_example(name: str) -> None:
     with pytest.raises(WorldError, match="write wild:SEED with a number of up to nine digits"):

@@ -15,8 +15,10 @@ from shared.game.ram.table import load_table
 
 ROOM = "##########\n" + "#........#\n" * 6 + "##########\n"
 OPEN_RIGHT = ROOM.replace("#........#\n", "#.........\n", 1)
+OPEN_LEFT = ROOM.replace("#........#\n", ".........#\n", 1)
 START = "world Test\nstart 0:11 4,4 down\n"
 HOUSE = f"room 3:01 house\n{ROOM}"
+SCROLLED = f"{START}room 0:11 outdoors\n{OPEN_RIGHT}room 0:12 outdoors\n{OPEN_LEFT}"
 HERE = f"{START}room 0:11 outdoors\n{ROOM}"
 
 
@@ -32,6 +34,7 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (HERE + "person 4,4 wizard\n", "line 12: unknown look 'wizard', use one of: elder"),
         (HERE + "person 0,4 elder\n", "line 12: the person stands on tree, which is solid"),
         (HERE + "chest 4,4 hammer\n", "line 12: unknown treasure 'hammer'"),
+        (HERE + "chest 4,4 small_key 2\n", "line 12: small_key has no amount: remove '2'"),
         (HERE + "enemy 12,4 walker\n", "line 12: the cell 12,4 lies outside"),
         (START + "room 0:11 outdoors\n" + ROOM.replace("........", "....@...", 1), "line 5: unknown tile '@'"),
         (START + "room 0:11 outdoors\n" + ROOM.replace("........", ".......", 1), "line 5: 9 letters instead of 10"),
@@ -50,6 +53,7 @@ HERE = f"{START}room 0:11 outdoors\n{ROOM}"
         (START + f"room 0:11 outdoors solve\n{ROOM}", "line 3: write `room GROUP:ROOM THEME"),
         (HERE + "person 4,4 elder\n  say Hup!\n  warp 0:44 4,4 down\n", "line 14: the script warps to room 0:44"),
         (HERE + "person 4,4 elder\n  warp 0:11 0,4 down\n", r"line 13: the script warps into a wall, at \(0, 4\) of"),
+        (SCROLLED + "enter\n  season winter\n", "line 22: the script of `enter` has `season`, and the hero"),
         (HERE + "treasure 4,4 essence 9\n", "line 12: there is no essence 9: they are numbered 1 to 8"),
         (HERE + "person 4,4 elder\n  give essence 9\n", "line 13: there is no essence 9"),
         (f"{START}milestone m Far: visited 0:99\n{HERE[len(START) :]}", "line 3: the world has no room 0:99"),

@@ -55,6 +55,8 @@ def test_a_state_of_a_file_is_saved(ended: Path) -> None:
         (("save", "x", "--run", RUN, "--segment", SEGMENT, "--step", "5"), errors.USAGE, "in which he can is 9."),
         (("save", "x", "--run", RUN, "--segment", "nothing"), errors.NOT_FOUND, "lists a segment nothing."),
         (("save", "x", "--file", "damaged"), errors.USAGE, "--file damaged: this version of PyBoy did not save it"),
+        (("save", "x", "--file", "own.state", "--step", "5"), errors.USAGE, "--step goes with --run and --segment"),
+        (("save", "x", "--run", RUN, "--segment", SEGMENT, "-s", "world=vale"), errors.USAGE, "-s goes with --file"),
         (("save", "x", "--file", "missing"), errors.USAGE, "--file missing: No such file or directory"),
         (("save", "../x", "--file", "damaged"), errors.USAGE, "is not the name of a saved state"),
         (("show", "nothing"), errors.NOT_FOUND, "no saved state is named nothing"),

@@ -9,7 +9,8 @@ from bramble.planner.search import CUT, LIFT, cells_with
 from bramble.worlds.model import STEPS, TREASURES
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import MoveTo, parse_macro
-from services.trainer.executor.outcome import GameView
+from services.trainer.executor.outcome import WALK, GameView
+from services.trainer.executor.walk import PATIENCE
 from shared.game.decoding.decoder import Decoder
 from shared.game.ram import capabilities
 from studies.plans.placing import FLOOR
@@ -212,3 +213,11 @@ def test_menu_left_open_is_closed_first(vale: Played) -> None:
 
 def test_nothing_to_talk_to_is_reported(vale: Played) -> None:
     assert vale.do("INTERACT").outcome == "stuck"
+
+
+def test_hero_who_does_not_turn_yet_turns_again(vale: Played) -> None:
+    """A step may be one frame, and a swing of the sword takes twelve, in which he cannot turn."""
+    assert vale.do("MOVE_TO 5,5").outcome == "done"
+    view = vale.view
+    executor = Executor(parse_macro("INTERACT 5,6"), view)
+    assert {executor.next(view) for _ in range(2 * PATIENCE)} == {WALK[2]}

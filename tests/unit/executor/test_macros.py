@@ -43,6 +43,7 @@ def test_every_macro_is_read_as_it_was_written(macro: Macro) -> None:
         "MOVE_TO 3,4\nUSE_ITEM sword",
         "MOVE_TO -2,4",
         "MOVE_TO 300,4",
+        "MOVE_TO \u0663,4",
         "PUSH_BLOCK 3,4",
         "PUSH_BLOCK 3,4 north",
         "USE_ITEM",

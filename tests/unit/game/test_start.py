@@ -10,7 +10,7 @@ from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
-from shared.game.emulator.start import true_start
+from shared.game.emulator.start import begin_episode, continue_episode, true_start
 from shared.game.games.game import Game
 
 GARDEN = bramble_game("garden")
@@ -53,3 +53,26 @@ def test_start_state_without_control_is_refused_with_its_setting() -> None:
 def test_invalid_start_state_is_refused_with_its_setting() -> None:
     with pytest.raises(Permanent, match=r"set ZELDA_DRIVER__START_STATE to a state .* 8 bytes does not load"):
         true_start(replace(GARDEN, start=b"no state"))
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_an_episode_that_is_continued_takes_the_same_course(torn: bool) -> None:
+    """Also in a game that has to run until its RAM is at rest: those frames are no part of the episode."""
+    game = bramble_game("garden", torn=torn)
+    actions = [ACTIONS.index(name) for name in ("right", "up", "a", "left", "left", "wait", "down", "right")] * 4
+    emulator = Emulator(game)
+    begin_episode(emulator, true_start(game).state, 5)
+    for action in actions[:9]:
+        emulator.step(action, 4)
+    before, left = emulator.save(), emulator.take()[0]
+    for action in actions[9:]:
+        emulator.step(action, 4)
+    whole = emulator.ram_hash()
+    continue_episode(emulator, before)
+    image, at_rest = emulator.take()
+    decoder = Decoder(game.capabilities)
+    assert (at_rest, decoder.decode(image).key) == (True, decoder.decode(left).key)
+    for action in actions[9:]:
+        emulator.step(action, 4)
+    assert emulator.ram_hash() == whole
+    emulator.close()

@@ -8,13 +8,14 @@ import pytest
 
 from services.trainer.domain.policy_switch import SwitchLimits
 from services.trainer.executor.macros import Interact, Macro, MoveTo
-from services.trainer.executor.outcome import GameView
+from services.trainer.executor.outcome import STEPS, GameView
 from services.trainer.planning.plan import NoPlan, Plan, PlanMaker
-from services.trainer.planning.puzzle_room import BUTTON
-from services.trainer.planning.rules_planner import RulesPlanner
+from services.trainer.planning.puzzle_room import BUTTON, PuzzleParts
+from services.trainer.planning.rules_planner import RulesPlanner, plan_pushes
 from services.trainer.planning.takeover import Takeover
 from services.trainer.recording.recorder import RunnerRecorder
 from shared.contracts.driver import Need
+from shared.game.decoding.grid import Grid
 from shared.game.emulator.emulator import Emulator
 from shared.game.ram import offsets
 from shared.game.recording.replay import verify
@@ -87,6 +88,20 @@ def test_dialog_is_read_by_the_planner_and_the_policy_acts_again() -> None:
         assert actors[-1] == POLICY
         assert (takeover.switch.takeovers, successes(takeover.switch)) == (1, 1)
         assert takeover.facts()["planner_steps_share"] == pytest.approx(actors.count(PLANNER) / takeover.steps)
+
+
+def test_rules_push_no_block_on_from_a_switch() -> None:
+    """It would be the shortest way here, but a block on a switch stays there."""
+    found = PuzzleParts(buttons=(), switches=((3, 3), (4, 3)), blocks=((2, 3), (3, 5)))
+    with played("garden") as game:
+        state = game.view.state._replace(grid=Grid(bytes(176), 10, 8), x=24, y=56)
+        pushes = plan_pushes(GameView(state, game.session.image), found)
+    blocks = set(found.blocks)
+    for push in pushes or ():
+        dx, dy = STEPS[push.direction]
+        assert push.tile in blocks - set(found.switches)
+        blocks = blocks - {push.tile} | {(push.tile[0] + dx, push.tile[1] + dy)}
+    assert blocks == set(found.switches)
 
 
 @pytest.mark.parametrize(("world", "room", "tile"), [("garden", (0, 0x02), (4, 6)), ("vale", (4, 0x71), (4, 6))])

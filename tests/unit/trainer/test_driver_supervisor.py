@@ -159,17 +159,17 @@ def test_the_pause_before_a_restart_grows_to_two_minutes() -> None:
     assert pauses == [0.0, 5.0, 15.0, 60.0, 120.0, 120.0, 120.0, 120.0]
 
 
-async def test_the_speed_is_that_of_drivers_that_live_and_train() -> None:
+async def test_the_speed_is_that_of_drivers_that_explore_or_train() -> None:
     store, backend = MemoryStore(), FakeBackend()
     supervisor, now = await ordered(store, backend)
     await supervisor.tick()
     name = backend.launches[0].name
     speeds = []
-    for state in ("training", "evaluating", "training"):
+    for state in ("exploring", "training", "evaluating", "training"):
         await store.put(keys.driver_heartbeat(RUN), beat(name, state=state, steps_per_s=3000).to_bytes())
         await supervisor.tick()
         speeds.append(speed())
-    assert speeds == [3000, 0, 3000]
+    assert speeds == [3000, 3000, 0, 3000]
     now[0] += STALE_S + 1
     await supervisor.tick()
     assert speed() == 0  # it says nothing any more

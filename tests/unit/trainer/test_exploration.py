@@ -88,10 +88,42 @@ def test_a_damaged_state_is_refused_by_its_number(tmp_path: Path) -> None:
         ArchiveFile(tmp_path / "a.sqlite", PLAN.facts()).state(entry)
 
 
+def test_a_damaged_memory_is_refused_before_a_process_plays_on_from_it(tmp_path: Path) -> None:
+    exploration = explore(tmp_path, steps=1)
+    entry = next(exploration.archive.best())
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        database.execute("update entries set memory = substr(memory, 1, 10) where number = ?", (entry.number,))
+    with pytest.raises(DigestMismatch, match=f"entry {entry.number} is damaged \\(an episode's memory: .*JSON"):
+        ArchiveFile(tmp_path / "a.sqlite", PLAN.facts()).state(entry)
+
+
+def test_a_damaged_page_of_the_file_is_refused(tmp_path: Path) -> None:
+    explore(tmp_path, steps=1)._file.close()
+    file = tmp_path / "a.sqlite"
+    content = bytearray(file.read_bytes())
+    page = int.from_bytes(content[16:18], "big")
+    content[-page : -page + 200] = bytes(200)
+    file.write_bytes(bytes(content))
+    with pytest.raises(Permanent, match=r"a\.sqlite is not an archive of states"):
+        ArchiveFile(file, PLAN.facts())
+
+
+@pytest.mark.parametrize("change", ["cell = 'x'", "parent = 99", "number = number + 1000"])
+def test_an_entry_that_fits_nowhere_is_refused_with_the_file(change: str, tmp_path: Path) -> None:
+    explore(tmp_path, steps=1)._file.close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as database:
+        database.execute(f"update entries set {change} where number = 0")
+    with pytest.raises(Permanent, match=r"a\.sqlite is damaged .*: explore again in another folder"):
+        ArchiveFile(tmp_path / "a.sqlite", PLAN.facts()).load()
+
+
 def test_the_folder_of_another_exploration_is_refused(tmp_path: Path) -> None:
     ArchiveFile(tmp_path / "a.sqlite", PLAN.facts()).close()
     with pytest.raises(Permanent, match="holds another exploration \\(it differs in seed\\)"):
         ArchiveFile(tmp_path / "a.sqlite", replace(PLAN, seed=4).facts())
+    ArchiveFile(tmp_path / "b.sqlite", replace(PLAN, reseeds=False).facts()).close()
+    with pytest.raises(Permanent, match="holds another exploration \\(it differs in reseeds\\)"):
+        ArchiveFile(tmp_path / "b.sqlite", PLAN.facts())
     (tmp_path / "text").write_text("no database, but long enough to be read as one " * 40)
     with pytest.raises(Permanent, match="is not an archive of states"):
         ArchiveFile(tmp_path / "text", PLAN.facts())

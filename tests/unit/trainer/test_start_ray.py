@@ -11,7 +11,7 @@ import pytest
 import ray
 from packaging.requirements import Requirement
 
-from services.trainer.driver.session_factory import WORKER_NICENESS, WORKERS_AT_START, start_ray
+from services.trainer.driver.session_factory import USAGE_STATISTICS, WORKER_NICENESS, WORKERS_AT_START, start_ray
 from services.trainer.settings import DriverGroup
 
 TOKEN = "RAY_AUTH_TOKEN"
@@ -21,7 +21,7 @@ TOKEN = "RAY_AUTH_TOKEN"
 def environments(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """The environment of each Ray that would start. Before, no variable for Ray is set."""
     seen: list[dict[str, str]] = []
-    for name in (TOKEN, WORKER_NICENESS, WORKERS_AT_START):
+    for name in (TOKEN, USAGE_STATISTICS, WORKER_NICENESS, WORKERS_AT_START):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
@@ -36,6 +36,15 @@ def test_each_driver_draws_a_token(environments: list[dict[str, str]], monkeypat
     one, other = (environment.get(TOKEN) for environment in environments)
     assert one != other
     assert all(len(bytes.fromhex(token or "")) == 32 for token in (one, other))
+
+
+def test_ray_sends_no_statistics_unless_asked(
+    environments: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_ray(1, DriverGroup())
+    monkeypatch.setenv(USAGE_STATISTICS, "1")
+    start_ray(1, DriverGroup())
+    assert [one.get(USAGE_STATISTICS) for one in environments] == ["0", "1"]
 
 
 def test_a_cluster_keeps_its_own_token(environments: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
