@@ -1,10 +1,12 @@
 """The alert rules as data: expression, duration, severity, and the section of the runbook.
 
 `tests/helm/alerts.test.yaml` fires each rule. Figures of the coordinator come from the leader, as on the dashboards.
+A rule asks for figures of one release: in a namespace with two, the healthy one would hide the other's failure.
 """
 
+import re
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import yaml
 
@@ -20,6 +22,9 @@ WAIT_S = "sum by (namespace, consumer, le) (rate(zelda_bus_event_age_seconds_buc
 KL_TOO_LARGE, ALPHA_OF_NOISE = 0.1, 0.2  # the dashboards' descriptions repeat them
 RELEASE = "RELEASE"  # the chart puts the release's name here
 SERVICES = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+# The job of a series is the Service that was scraped. The chart puts the release's name in the place of `.+`.
+JOBS: Final = f'job=~".+-({"|".join(SERVICES)})"'
+SERIES: Final = re.compile(r"\b(zelda_\w+)({)?")
 BUS_STREAMS = len(STREAMS) + 1  # and the one of dead letters
 DROPPED, KL = '{status="dropped"}', '{figure="kl"}'
 SPEED = "sum by (namespace) (zelda_trainer_steps_per_second)"
@@ -40,17 +45,22 @@ class Alert:
         """The rule in Prometheus' format."""
         return {
             "alert": f"Zelda{self.name}",
-            "expr": self.expression,
+            "expr": of_release(self.expression),
             **({"for": self.hold_for} if self.hold_for else {}),
             "labels": {"severity": self.severity},
             "annotations": {"summary": self.summary, "runbook_url": f"{RUNBOOK}#{self.runbook_section}"},
         }
 
 
+def of_release(expression: str) -> str:
+    """The expression with the jobs of one release in each selector of a service's series."""
+    return SERIES.sub(lambda series: f"{series[1]}{{{JOBS}{', ' if series[2] else '}'}", expression)
+
+
 FLOW = (
     Alert(
         "ServiceDown",
-        'up{job=~".+-(coordinator|trainer|judge|rewardmodel|exporter)"} == 0',
+        f"up{{{JOBS}}} == 0",
         "critical",
         "{{ $labels.job }} has not answered for five minutes",
         "a-service-is-down",
@@ -90,7 +100,8 @@ FLOW = (
     ),
     Alert(
         "StoreRefusesWrites",
-        "time() - max by (namespace) (zelda_store_last_write_timestamp_seconds) > 120",
+        # A service that has not reached bus and store yet reports 0.
+        "time() - max by (namespace) (zelda_store_last_write_timestamp_seconds > 0) > 120",
         "critical",
         "The store accepted no write for two minutes: it is away, its disk is full, or it needs a restart",
         "the-store-does-not-answer",

@@ -95,6 +95,7 @@ CHANGES: Changes = {
 
 NOT_CHANGED = {
     "nameOverride, fullnameOverride, kueue.localQueue": "names: another name is another release",
+    "global": "not used: of a chart that contains this one",
     "apis.*, expose.kind, expose.oauth.enabled, llm.enabled, llm.shared.*": "add or remove whole objects",
     "bus.mode, url, account, streamReplicas, monitorAddress, secretName, tls.*, embedded.replicas, embedded.volume.*": (
         "another bus: see below"

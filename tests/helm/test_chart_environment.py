@@ -11,6 +11,7 @@ import pytest
 from services.exporter.domain.policy import ExportPolicy
 from services.exporter.settings import ExportGroup
 from services.judge.config import load_judges
+from services.judge.settings import JudgeGroup
 from shared.config.configure import read_settings
 from shared.config.settings import BusOnlySettings, ProcessSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
@@ -122,6 +123,19 @@ def test_the_budget_is_divided_by_the_most_judge_pods(judge: dict[str, Any], sha
     objects = render(merged(profile("dev"), {"services": {"judge": judge}}))
     (container,) = pods(objects)["judge"]["spec"]["containers"]
     assert {"name": "ZELDA_JUDGE__REPLICAS", "value": shares} in container["env"]
+
+
+@pytest.mark.parametrize("judge", [{}, {"replicas": 0, "autoscaling": {"mode": "none"}}], ids=["judges", "no judges"])
+def test_a_job_that_judges_alone_has_the_whole_budget(
+    judge: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"judges": {"budget": {"calls": 500}}, "services": {"judge": judge}}
+    objects = render(merged(VARIANTS["jobs"], own))
+    container = materialize(objects, pods(objects)["evaluation"], "evaluation", tmp_path)
+    assert problems_of(settings_of("evaluation"), container.environment, monkeypatch) == []
+    assert container.environment["ZELDA_JUDGE__BUDGET_CALLS"] == "500"
+    assert JudgeGroup.model_fields["replicas"].default == 1
+    assert "ZELDA_JUDGE__REPLICAS" not in container.environment
 
 
 def test_a_misspelt_variable_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

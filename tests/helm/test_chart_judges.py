@@ -13,7 +13,7 @@ from services.judge.config import JudgesFile, JudgeSpec, load_judges, load_phase
 from shared.contracts.run import RunConfig
 from tests.helm.operators import kserve, network
 from tests.helm.pods import literal, materialize
-from tests.helm.rendering import ROOT, Object, merged, named, of_kind, profile, render
+from tests.helm.rendering import NAMESPACE, ROOT, Object, merged, named, of_kind, profile, render
 
 FOURTH: dict[str, Any] = {
     "judges": {
@@ -87,6 +87,25 @@ def test_the_judge_of_the_installation_page_is_accepted(tmp_path: Path) -> None:
     assert yaml.safe_load(written) == SMALL
     file = judges_of(render(merged(profile("openshift"), {"judges": {"judges": [SMALL]}})), tmp_path)
     assert file.weights.progress == 1, "other dimensions are not rated"
+
+
+@pytest.mark.parametrize("name", ["1", "7e3", "no"])
+def test_a_judge_may_have_a_name_that_yaml_takes_for_another_type(name: str, tmp_path: Path) -> None:
+    judge = {"name": name, "route": name, "dimensions": ["progress"]}
+    objects = render(merged(profile("dev"), {"judges": {"judges": [judge]}}))
+    (read,) = judges_of(objects, tmp_path).judges
+    assert (read.name, read.route) == (name, name)
+
+
+def test_the_runbooks_remedy_for_a_wrong_gateway_gives_the_models_address(tmp_path: Path) -> None:
+    """KServe's status.url ends with the namespace and the name (router_discovery.go), which the chart adds itself."""
+    page = (ROOT / "docs/runbook.md").read_text()
+    (advice,) = re.findall(r"^\| 404 on the gateway \|.*\| (.+?) \|$", page, re.MULTILINE)
+    assert "`llm.gatewayUrl` to `status.url` of the LLMInferenceService without its path" in advice
+    path = f"/{NAMESPACE}/zelda-qwen25-7b"
+    objects = render(merged(profile("openshift"), {"llm": {"gatewayUrl": "https://models.example.com"}}))
+    assert judges_of(objects, tmp_path).routes["state"].url == f"https://models.example.com{path}/v1"
+    assert "/NAMESPACE/NAME/v1" in advice
 
 
 def test_the_chart_can_set_every_field_of_a_judge() -> None:

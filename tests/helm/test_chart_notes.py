@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.coordinator.api.models import NewRun
-from tests.helm.rendering import merged, profile, render_files
+from tests.helm.rendering import CHART, ROOT, merged, named, profile, render, render_files
 
 TOOL = """#!/bin/bash
 case "$*" in
@@ -50,6 +50,23 @@ def test_the_commands_start_a_run_through_the_exposed_port(title: str, tmp_path:
     seen = (tmp_path / "seen").read_text().splitlines()
     assert f"Authorization: Bearer the-token {address}" in seen
     assert ("forwarded" in seen) == (address == FORWARDED)
+
+
+def patience_s(text: str) -> list[int]:
+    """Seconds that each `helm test` of a text waits."""
+    found = re.findall(r"^ *helm .*\btest (.+)$", text, re.MULTILINE)
+    waits = [re.search(r"--timeout (\d+)([ms])", one) or re.match("(5)(m)", "5m") for one in found]  # Helm's default
+    return [int(wait[1]) * (60 if wait[2] == "m" else 1) for wait in waits if wait]
+
+
+def test_helm_waits_as_long_as_its_test_may_last() -> None:
+    deadline = named(render(profile("dev")), "Pod", "zelda-test")["spec"]["activeDeadlineSeconds"]
+    pages = ("docs/install-openshift.md", "docs/upgrade.md", f"charts/{CHART.name}/README.md")
+    waits = {page: patience_s((ROOT / page).read_text()) for page in pages}
+    assert {page: len(found) for page, found in waits.items()} == dict(zip(pages, (2, 1, 1), strict=True))
+    assert [page for page, found in waits.items() if min(found) <= deadline] == []
+    (printed,) = patience_s(commands({"kind": "none"}, hooks={"testTimeoutSeconds": 5000}))
+    assert printed > 5060
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,14 @@ def test_every_container_has_requests_and_limits(objects: list[Object]) -> None:
             assert {"cpu", "memory"} <= container["resources"][kind].keys(), who
 
 
+@pytest.mark.parametrize(("limit", "expected"), [("1Gi", "512MiB"), ("512Mi", "256MiB"), ("4Gi", "2048MiB")])
+def test_the_store_stays_below_its_memory_limit(limit: str, expected: str) -> None:
+    larger = {"store": {"embedded": {"resources": {"limits": {"memory": limit}}}}}
+    pod = named(render(merged(profile("dev"), larger)), "StatefulSet", "zelda-s3")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert {"name": "GOMEMLIMIT", "value": expected} in container["env"]
+
+
 def test_no_pod_fills_the_disk_of_its_node(objects: list[Object]) -> None:
     """Containers write only into volumes, and Kubernetes evicts a pod whose volume exceeds its limit."""
     for owner, pod in pod_templates(objects):

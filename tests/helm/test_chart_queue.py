@@ -6,6 +6,7 @@ from collections import defaultdict
 import pytest
 import yaml
 
+from tests.helm.operators import kueue
 from tests.helm.quantities import amount
 from tests.helm.rendering import CHART, PROFILES, ROOT, Object, merged, of_kind, profile, render, render_files
 from tests.helm.test_chart_objects import EVERYTHING, switched
@@ -55,6 +56,21 @@ def test_everything_that_waits_for_quota_fits_the_quota(name: str) -> None:
     ((group,),) = (one["spec"]["resourceGroups"] for one in of_kind(objects, "ClusterQueue"))
     quota = {one["name"]: amount(one["nominalQuota"]) for one in group["flavors"][0]["resources"]}
     assert {what: (much, quota.get(what)) for what, much in asked(queued).items() if much > quota.get(what, 0)} == {}
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_queue_covers_every_requested_resource(name: str, gpus: int) -> None:
+    own = merged(EVERYTHING, {"ray": {"head": {"gpus": gpus}}, "kueue": {"admin": {"enabled": True, "gpus": 2 * gpus}}})
+    objects = render(merged(merged(profile(name), switched("on")), own))
+    (queue,) = of_kind(objects, "ClusterQueue")
+    queued = [one for one in objects if kueue.QUEUE in one["metadata"]["labels"]]
+    assert len(queued) == 4
+    assert {one["metadata"]["name"]: found for one in queued if (found := kueue.uncovered(one, queue))} == {}
+    (group,) = queue["spec"]["resourceGroups"]
+    quota = {one["name"]: amount(one["nominalQuota"]) for one in group["flavors"][0]["resources"]}
+    assert list(quota) == group["coveredResources"], "Kueue refuses a queue whose two lists differ"
+    assert asked(queued)[GPU] <= quota.get(GPU, 0)
 
 
 def test_the_example_quota_places_ray_pods_on_training_nodes() -> None:

@@ -51,3 +51,12 @@ def test_documented_commands_address_the_release(page: str) -> None:
     commands = re.findall(r"(?:^|`)((?:oc|kubectl|helm) [^`\n]+ [^`\n]+)", text, re.MULTILINE)
     assert commands
     assert [command for command in commands if " -n " not in command] == []
+
+
+def test_the_guide_removes_what_a_test_leaves_behind() -> None:
+    """Helm removes no object of a hook."""
+    page = (ROOT / "docs/install-openshift.md").read_text().partition("## Remove")[2]
+    marked = [(one["metadata"].get("annotations", {}).get("helm.sh/hook"), one) for one in render(profile("dev"))]
+    tests = [one for hook, one in marked if hook == "test"]
+    assert {one["kind"] for one in tests} == {"Pod", "ConfigMap"}
+    assert [one for one in tests if f"{one['kind'].lower()}/{one['metadata']['name']}" not in page] == []

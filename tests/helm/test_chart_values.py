@@ -34,6 +34,11 @@ def test_every_profile_is_allowed(name: str) -> None:
         chart.validate_schema(chart.merge_values(profile(name)))
 
 
+def test_another_chart_may_contain_this_one(chart: helm_python.Chart) -> None:
+    """Helm gives each contained chart the key `global` of its parent."""
+    chart.validate_schema(chart.merge_values({"global": {"domain": "example.com"}}))
+
+
 def test_the_committed_values_files_are_current() -> None:
     assert (CHART / "values.yaml").read_text() == values_files.values_yaml(), "run `python -m deploy.generate`"
     assert (CHART / "values.schema.json").read_text() == values_files.schema_json(), "run `python -m deploy.generate`"

@@ -72,6 +72,15 @@ def test_new_runs_of_an_overlay_fit_its_workers(name: str) -> None:
     assert room(objects)[0]["env_runners"] <= room(objects)[1] == cores
 
 
+@needs("kubectl")
+@pytest.mark.parametrize("name", OVERLAYS)
+def test_judges_of_an_overlay_share_the_budget_by_their_number(name: str) -> None:
+    objects = built(DEPLOY / "overlays" / name)
+    (judge,) = named(objects, "Deployment", "zelda-judge")["spec"]["template"]["spec"]["containers"]
+    (shares,) = (one["value"] for one in judge["env"] if one["name"] == "ZELDA_JUDGE__REPLICAS")
+    assert int(shares) == named(objects, "HorizontalPodAutoscaler", "zelda-judge")["spec"]["maxReplicas"]
+
+
 def room(objects: list[Object]) -> tuple[dict[str, Any], int]:
     """Defaults of new runs and the most env runners, as the coordinator has them."""
     coordinator = named(objects, "Deployment", "zelda-coordinator")["spec"]["template"]["spec"]["containers"][0]

@@ -95,5 +95,15 @@ def test_the_trainer_image_has_the_tools_of_the_operators_init_containers() -> N
     assert re.search(r"apt-get install -y --no-install-recommends openssl wget\b", _trainer_stage())
 
 
+def test_ray_reports_no_usage_to_its_authors(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ray._common.usage.usage_lib import usage_stats_enabled
+
+    monkeypatch.delenv("RAY_USAGE_STATS_ENABLED", raising=False)
+    settings = dict(re.findall(r"^ENV (RAY_\w+)=(\S+)$", _trainer_stage(), re.MULTILINE))
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert usage_stats_enabled() is False
+
+
 def _trainer_stage() -> str:
     return (ROOT / "deploy/Containerfile").read_text().partition("FROM code AS trainer\n")[2].partition("\nFROM ")[0]

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client import REGISTRY
 
-from deploy.generate.alerts import alerts_yaml
+from deploy.generate.alerts import alerts_yaml, of_release
 from deploy.generate.dashboards import DASHBOARDS
 from deploy.generate.leader import LEADER
 from tests.helm.operators.network import selects
@@ -79,10 +79,13 @@ def test_every_series_of_an_alert_exists() -> None:
 
 
 def test_coordinator_queries_filter_by_leader() -> None:
-    asked = [*queries(), *((rule["alert"], rule["expr"]) for rule in rules())]
-    found = [(where, text[end.end() :]) for where, text in asked for end in OF_A_COORDINATOR.finditer(text)]
+    asked = [(where, text, LEADER) for where, text in queries()]
+    asked += [(rule["alert"], rule["expr"], of_release(LEADER)) for rule in rules()]
+    found = [
+        (where, text[end.end() :], leader) for where, text, leader in asked for end in OF_A_COORDINATOR.finditer(text)
+    ]
     assert len(found) > 20
-    assert [where for where, rest in found if not rest.startswith(LEADER)] == []
+    assert [where for where, rest, leader in found if not rest.startswith(leader)] == []
 
 
 def test_machine_panels_do_not_mix_services_and_drivers() -> None:
@@ -246,6 +249,45 @@ def test_down_services_of_other_tenants_raise_no_alert(more: dict[str, Any]) -> 
     assert not re.fullmatch(pattern, "prometheus-node-exporter")
 
 
+FAILURES = {
+    "ZeldaNoLeader": (
+        'zelda_lease_held_ratio{lease="coordinator", instance="NAME", NAMED-coordinator"}',
+        "0x40",
+        "1x40",
+    ),
+    "ZeldaConsumerSilent": (
+        'zelda_bus_last_fetch_timestamp_seconds{consumer="judge-segments", NAMED-judge"}',
+        "0x40",
+        "0+60x40",
+    ),
+    "ZeldaStoreRefusesWrites": ('zelda_store_last_write_timestamp_seconds{NAMED-judge"}', "60x40", "60+60x40"),
+}
+
+
+@needs_promtool
+@pytest.mark.parametrize("alert", FAILURES)
+def test_a_healthy_neighbour_hides_no_failure(alert: str, tmp_path: Path) -> None:
+    """Two releases in one namespace: the alert fires in the release that fails, and in no other one."""
+    series, failing, healthy = FAILURES[alert]
+    given = [
+        {"series": series.replace("NAMED", f'namespace="z", job="{name}').replace("NAME", name), "values": values}
+        for name, values in (("link", failing), ("zelda", healthy))
+    ]
+    for name, fires in (("link", True), ("zelda", False)):
+        (rule,) = of_kind(render(profile("prod"), release=name), "PrometheusRule")
+        (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": rule["spec"]["groups"]}))
+        (one,) = (r for group in rule["spec"]["groups"] for r in group["rules"] if r["alert"] == alert)
+        labels = {"namespace": "z", "severity": "critical"}
+        labels |= {"consumer": "judge-segments"} if "consumer" in series else {}
+        notes = {k: v.replace("{{ $labels.consumer }}", "judge-segments") for k, v in one["annotations"].items()}
+        expected = [{"exp_labels": labels, "exp_annotations": notes}] if fires else []
+        check = {"alertname": alert, "eval_time": "20m", "exp_alerts": expected}
+        case = {"interval": "1m", "input_series": given, "alert_rule_test": [check]}
+        (tmp_path / "test.yaml").write_text(yaml.safe_dump({"rule_files": ["rules.yaml"], "tests": [case]}))
+        done = subprocess.run([str(PROMTOOL), "test", "rules", "test.yaml"], cwd=tmp_path, capture_output=True)
+        assert done.returncode == 0, (done.stdout + done.stderr).decode()
+
+
 @pytest.mark.parametrize("more", [{}, {"fullnameOverride": "oracle"}], ids=["zelda", "oracle"])
 def test_streams_of_another_bus_raise_no_alert(more: dict[str, Any]) -> None:
     objects = render(profile("prod") | more)
@@ -255,6 +297,14 @@ def test_streams_of_another_bus_raise_no_alert(more: dict[str, Any]) -> None:
     matching = [name for name in monitors if re.fullmatch(pattern, f"rl/{name}")]
     assert matching == [f"{more.get('fullnameOverride', 'zelda')}-nats"]
     assert not re.fullmatch(pattern, "rl/nats")
+
+
+def test_a_grafana_of_another_namespace_shows_the_dashboards() -> None:
+    """By default the operator imports only into a Grafana of the same namespace, whose policies deny it all data."""
+    objects = render(merged(profile("prod"), {"monitoring": {"grafana": {"folder": "RL: 7"}}}))
+    boards = of_kind(objects, "GrafanaDashboard")
+    assert [one["spec"]["allowCrossNamespaceImport"] for one in boards] == [True] * 3
+    assert {one["spec"]["folder"] for one in boards} == {"RL: 7"}
 
 
 def test_the_chart_carries_the_same_dashboards() -> None:

@@ -54,6 +54,7 @@ MISTAKES: dict[str, Mistake] = {
     "a model source without mask": ({"networkPolicies": {"modelSourceCidr": "10.0.0.1"}}, "modelSourceCidr"),
     "policies off by word": ({"networkPolicies": {"enabled": "no"}}, "enabled"),
     "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),
+    "a job for a run whose name no run may have": ({"jobs": {"evaluation": {"run": "my.run"}}}, "run"),
     "endless test": ({"hooks": {"testTimeoutSeconds": 1000000}}, "testTimeoutSeconds"),
     # found by the audit of accepted mistakes
     "an even number of votes": ({"judges": {"votes": [4]}}, "votes"),
@@ -242,6 +243,24 @@ CONFLICTS: dict[str, Conflict] = {
         "openshift",
         {"jobs": {"epoch": {"enabled": True, "run": "x", "env": {"ZELDA_STORE__URL": "s3://other"}}}},
         "jobs.epoch.env.ZELDA_STORE__URL",
+    ),
+    "a setting of an evaluation that the chart sets": (
+        "openshift",
+        {"jobs": {"evaluation": {"enabled": True, "run": "x", "env": {"ZELDA_JUDGE__USE_DIRECT": "true"}}}},
+        "jobs.evaluation.env.ZELDA_JUDGE__USE_DIRECT",
+    ),
+    "a device of an epoch that the chart sets": (
+        "openshift",
+        {
+            "ray": {"head": {"gpus": 1}},
+            "jobs": {"epoch": {"enabled": True, "run": "x", "env": {"ZELDA_DRIVER__LEARNER_DEVICE": "cpu"}}},
+        },
+        "jobs.epoch.env.ZELDA_DRIVER__LEARNER_DEVICE",
+    ),
+    "a GPU that the quota lacks": (
+        "openshift",
+        {"ray": {"head": {"gpus": 1}}, "kueue": {"admin": {"enabled": True}}},
+        "kueue.admin.gpus: 0 is below the 1 that Ray's head requests",
     ),
     "a token for a job server that nothing calls": ("dev", {"ray": {"tokenSecret": "ray"}}, "ray.tokenSecret: nothing"),
     "a GPU for a head that does not exist": ("dev", {"ray": {"head": {"gpus": 1}}}, "ray.head.gpus: there is no"),

@@ -69,6 +69,7 @@ spec:
         {{- include "zelda.busVolumes" $self | nindent 8 }}
         {{- include (printf "zelda.volumes.%s" $service) $root | nindent 8 }}
         {{- if and (eq $service "coordinator") $root.Values.expose.oauth.enabled }}
-        - {{- include "zelda.accountToken" (dict "name" "account-token" "audience" "") | nindent 10 }}
+        # The proxy reads its token once, at its start, and no user can log in after the token's end. It ends with the pod, too.
+        - {{- include "zelda.accountToken" (dict "name" "account-token" "audience" "" "seconds" 31536000) | nindent 10 }}
         {{- end }}
 {{- end }}

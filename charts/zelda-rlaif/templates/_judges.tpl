@@ -8,15 +8,15 @@ weights: {{ toJson . }}
 {{- end }}
 routes:
   {{- range $name := $routes | uniq | sortAlpha }}
-  {{ $name }}:
+  {{ $name | quote }}:
     {{- include "zelda.route" (dict "root" $ "name" $name) | nindent 4 }}
     total_timeout_s: {{ $judges.timeoutSeconds }}
     max_concurrent: {{ $judges.concurrency }}
   {{- end }}
 judges:
   {{- range $judges.judges }}
-  - name: {{ .name }}
-    route: {{ .route }}
+  - name: {{ .name | quote }}
+    route: {{ .route | quote }}
     model: {{ include "zelda.modelName" (dict "root" $ "name" .route) | quote }}
     dimensions: {{ toJson .dimensions }}
     votes: {{ .votes | default $judges.votes | toJson }}
@@ -108,6 +108,12 @@ ca_file: /var/run/zelda/{{ $caller }}-ca/ca.crt
 {{- end }}
 
 {{- define "zelda.env.judge" -}}
+{{ include "zelda.judgingEnv" . }}
+- {name: ZELDA_JUDGE__REPLICAS, value: {{ ternary .Values.services.judge.replicas .Values.services.judge.autoscaling.max (eq .Values.services.judge.autoscaling.mode "none") | quote }}}
+{{- end }}
+
+{{/* settings of whoever judges: the judge's pods, and a job, which has a budget of its own */}}
+{{- define "zelda.judgingEnv" -}}
 - {name: ZELDA_JUDGES_FILE, value: /etc/zelda/judges.yaml}
 {{- if .Values.judges.phases }}
 - {name: ZELDA_JUDGE__PHASES_FILE, value: /etc/zelda/phases.yaml}
@@ -116,7 +122,6 @@ ca_file: /var/run/zelda/{{ $caller }}-ca/ca.crt
 - {name: ZELDA_JUDGE__BUDGET_{{ upper $what }}, value: {{ $limit | toJson | quote }}}
 {{- end }}{{ end }}
 - {name: ZELDA_JUDGE__USE_DIRECT, value: {{ not .Values.llm.useGateway | quote }}}
-- {name: ZELDA_JUDGE__REPLICAS, value: {{ ternary .Values.services.judge.replicas .Values.services.judge.autoscaling.max (eq .Values.services.judge.autoscaling.mode "none") | quote }}}
 - name: ZELDA_JUDGE__REPLICA
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 {{- end }}

@@ -6,8 +6,6 @@ server_name: $POD_NAME
 listen: 0.0.0.0:4222
 http: 0.0.0.0:8222
 max_payload: 64KB
-lame_duck_duration: 30s
-lame_duck_grace_period: 5s
 jetstream {
   store_dir: /data
   {{- if $nats.syncAlways }}

@@ -82,7 +82,8 @@
 {{- $_ := set $edges "api" (dict "pods" (list "coordinator") "ingress" (list (dict "peers" (list $router) "ports" (list (ternary 8443 8080 .Values.expose.oauth.enabled))))) }}
 {{- end }}
 {{- if .Values.expose.oauth.enabled }}
-{{- $_ := set $edges "login" (dict "pods" (list "coordinator") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- /* The proxy asks the API server, and redeems each log-in at the cluster's OAuth server, which is behind a router. */}}
+{{- $_ := set $edges "login" (dict "pods" (list "coordinator") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)) (dict "peers" (list $router) "ports" (list 443)))) }}
 {{- end }}
 {{- $_ := set $edges "test" (dict "pods" (list "coordinator") "ingress" (list (dict "components" (list "test") "ports" (list 8080)))) }}
 {{- $_ := set $edges "test-client" (dict "pods" (list "test") "egress" (list (dict "components" (list "coordinator") "ports" (list 8080)))) }}

@@ -89,14 +89,15 @@ spec:
   resources: {requests: {storage: {{ .size }}}}
 {{- end }}
 
-{{/* the pod's identity in one container only: token, CA and namespace, where clients expect them. dict name audience */}}
+{{/* the pod's identity in one container only: token, CA and namespace, where clients expect them. dict name audience
+     [seconds]: life of a token; Kubernetes renews the file, so an hour is enough for who reads it again */}}
 {{- define "zelda.accountToken" -}}
 name: {{ .name }}
 projected:
   sources:
     - serviceAccountToken:
         path: token
-        expirationSeconds: 3600
+        expirationSeconds: {{ .seconds | default 3600 }}
         {{- with .audience }}
         audience: {{ . }}
         {{- end }}

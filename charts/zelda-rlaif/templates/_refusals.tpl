@@ -18,9 +18,23 @@
 {{- range $duplicate := include "zelda.duplicateVariables" (dict "root" $ "service" $service) | fromYamlArray }}{{ $problems = append $problems (printf "services.%s.env.%s: the chart sets this variable from other values: remove it" $service $duplicate) }}{{ end }}
 {{- end }}
 {{- range $kind := list "evaluation" "epoch" "rewardmodel" }}{{ $job := index $v.jobs $kind }}
-{{- range $variable, $_ := $job.env }}{{ if regexMatch "^ZELDA_(STORE__|JUDGES_FILE|LOG__|DRIVER__RAY_ADDRESS|DRIVER__PLANNER_FILE)" $variable }}{{ $problems = append $problems (printf "jobs.%s.env.%s: the chart sets this variable from other values: remove it" $kind $variable) }}{{ end }}{{ end }}
+{{- $own := list }}{{ range include (printf "zelda.ownEnv.%s" $kind) $ | fromYamlArray }}{{ $own = append $own .name }}{{ end }}
+{{- range $variable, $_ := $job.env }}{{ if or (has $variable $own) (regexMatch "^ZELDA_(STORE__|JUDGES_FILE|LOG__|DRIVER__RAY_ADDRESS|DRIVER__PLANNER_FILE)" $variable) }}{{ $problems = append $problems (printf "jobs.%s.env.%s: the chart sets this variable from other values: remove it" $kind $variable) }}{{ end }}{{ end }}
 {{- end }}
 {{- toYaml $problems }}
+{{- end }}
+
+{{/* variables of a job beside those of store, log and Ray, as its pods have them */}}
+{{- define "zelda.ownEnv.evaluation" -}}
+{{ include "zelda.judgingEnv" . }}
+{{- end }}
+{{- define "zelda.ownEnv.epoch" -}}
+{{ include "zelda.romEnv" (dict "root" . "variable" "ZELDA_DRIVER__ROM") }}
+{{- if .Values.ray.head.gpus }}
+- {name: ZELDA_DRIVER__LEARNER_DEVICE}
+{{- end }}
+{{- end }}
+{{- define "zelda.ownEnv.rewardmodel" -}}
 {{- end }}
 
 {{/* switched-off APIs that other values need */}}
@@ -107,6 +121,7 @@
 {{- $needed := include "zelda.rayRequests" . | fromJson }}
 {{- if gt (int64 $needed.cpu) (include "zelda.millicores" $v.kueue.admin.cpu | int64) }}{{ $problems = append $problems (printf "kueue.admin.cpu: %s is below the %dm that Ray's pods request, so Kueue would never admit them: raise it, or lower ray.workers" $v.kueue.admin.cpu (int64 $needed.cpu)) }}{{ end }}
 {{- if gt (int64 $needed.memory) (include "zelda.mebibytes" $v.kueue.admin.memory | int64) }}{{ $problems = append $problems (printf "kueue.admin.memory: %s is below the %dMi that Ray's pods request, so Kueue would never admit them: raise it, or lower ray.workers" $v.kueue.admin.memory (int64 $needed.memory)) }}{{ end }}
+{{- if gt (int $v.ray.head.gpus) (int $v.kueue.admin.gpus) }}{{ $problems = append $problems (printf "kueue.admin.gpus: %d is below the %d that Ray's head requests, so Kueue would never admit it: raise it, or set ray.head.gpus to 0" (int $v.kueue.admin.gpus) (int $v.ray.head.gpus)) }}{{ end }}
 {{- end }}
 {{- else }}
 {{- if $v.ray.tokenSecret }}{{ $problems = append $problems "ray.tokenSecret: nothing calls Ray's job server: set services.trainer.backend to ray, or leave it empty" }}{{ end }}

@@ -57,6 +57,7 @@ args:
   - -https-address=:8443
   - -http-address=
   - -upstream=http://localhost:8080
+  - -upstream-timeout=1h # as the Route; a deletion answers when all objects of its run are gone
   - -openshift-service-account={{ include "zelda.fullname" . }}-coordinator
   - '-openshift-sar={"namespace":"{{ .Release.Namespace }}","resource":"services","resourceName":"{{ include "zelda.fullname" . }}-coordinator","verb":"get"}'
   - -pass-basic-auth=false # it would replace the API's bearer token

@@ -4,14 +4,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from deploy.generate.values.field_types import Env, Name, Resources, Section, resources
+from deploy.generate.values.field_types import Env, Resources, Section, resources
+from shared.contracts.ids import ID_PATTERN
 
 
 class JobValues(Section):
     """A job that runs once."""
 
     enabled: bool = Field(False, description="create the job")
-    run: Name = Field("", description="run of the job")
+    run: Annotated[str, Field(pattern=f"^$|{ID_PATTERN}")] = Field("", description="run of the job")
     env: Env = Field(default_factory=dict, description="further settings")
 
 

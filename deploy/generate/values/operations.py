@@ -67,7 +67,8 @@ class NetworkPoliciesValues(Section):
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
     external_cidr: Cidr = Field(
         "0.0.0.0/0",
-        description="network of external bus, store, Redis, endpoints and the API server; narrow it in production",
+        description="network of external bus, store, Redis, endpoints, API server and (`expose.oauth`) OAuth server; "
+        "narrow it in production",
     )
     model_source_cidr: Cidr = Field(
         "0.0.0.0/0",
@@ -80,7 +81,8 @@ class GrafanaValues(Section):
 
     instance_labels: Labels = Field(
         default_factory=lambda: {"dashboards": "grafana"},
-        description="labels of the Grafana object that shows the dashboards",
+        description="labels of the Grafana object, of any namespace, that shows the dashboards; the operator refuses "
+        "another value later",
     )
     folder: str = Field("Zelda RLAIF", description="folder in Grafana")
 
@@ -104,4 +106,6 @@ class HooksValues(Section):
         True, description="create streams, consumers and buckets after every installation and upgrade"
     )
     test_epoch_steps: int = Field(2000, ge=300, le=100000, description="steps of the epoch that `helm test` plays")
-    test_timeout_seconds: int = Field(900, ge=60, le=7200, description="time limit of `helm test`")
+    test_timeout_seconds: int = Field(
+        900, ge=60, le=7200, description="time limit of `helm test`, whose `--timeout` must be longer"
+    )

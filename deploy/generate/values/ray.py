@@ -72,9 +72,10 @@ class KueueAdminValues(Section):
 
     enabled: bool = Field(False, description="create ResourceFlavor and ClusterQueue")
     # Kueue never admits a workload above the quota. The default holds Ray's pods of every profile and one job of each
-    # kind. It excludes the models' GPUs, because models do not wait in a queue.
+    # kind. The models' GPUs do not count, because models do not wait in a queue.
     cpu: Quantity = Field("72", description="cores of all Ray pods together, single jobs included")
     memory: Quantity = Field("128Gi", description="memory of all Ray pods together")
+    gpus: int = Field(0, ge=0, le=64, description="GPUs of all Ray heads together; `ray.head.gpus` needs them")
     namespaces: list[Name] = Field(
         default_factory=list, description="namespaces that share the quota; empty: only the release's"
     )

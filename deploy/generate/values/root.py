@@ -1,6 +1,6 @@
 """The whole values file."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -79,6 +79,9 @@ class LogValues(Section):
 class Values(Section):
     """All values of the chart."""
 
+    global_: dict[str, Any] = Field(
+        default_factory=dict, alias="global", description="values of a chart that contains this one; not used here"
+    )
     name_override: Name = Field("", description="replaces the chart's name in the label part-of")
     fullname_override: Name = Field("", description="replaces the release's name as the prefix of object names")
     images: ImagesValues = Field(default_factory=ImagesValues, description="the project's images")

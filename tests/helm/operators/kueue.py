@@ -34,6 +34,19 @@ def _compared(one: Object) -> list[tuple[Any, ...]]:
     return [(number, *(pod["spec"].get(name) for name in fields)) for number, pod in pod_sets(one)]
 
 
+def uncovered(one: Object, queue: Object) -> set[str]:
+    """Resources that the pods request and the ClusterQueue does not cover: with one, Kueue never admits the object.
+    pkg/scheduler/flavorassigner/flavorassigner.go findFlavorForPodSets."""
+    covered = {name for group in queue["spec"]["resourceGroups"] for name in group["coveredResources"]}
+    requested = {
+        name
+        for _, pod in pod_sets(one)
+        for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+        for name in container["resources"]["requests"]
+    }
+    return requested - covered
+
+
 def admit(one: Object, flavour: Object) -> None:
     """Put the flavour's labels and tolerations into every pod: pkg/podset/podset.go Merge, which refuses a conflict."""
     for _, pod in pod_sets(one):
