@@ -156,7 +156,8 @@ async def test_the_interface_is_documented_accessibly_and_once(
     coordinator: Coordinator, browser: Browser, theme: Theme, width: int
 ) -> None:
     page = await open_tab(browser, f"http://127.0.0.1:{coordinator.port}/docs", width=width, theme=theme)
-    await expect(page.get_by_role("heading", name="RunConfig")).to_be_visible()
+    for group in ("RunConfig", "PpoConfig", "LabelsConfig", "ImitationConfig"):
+        await expect(page.get_by_role("heading", name=group)).to_be_visible()
     await expect(page.get_by_text("the token is missing or unknown", exact=True)).to_have_count(1)
     routes = page.locator("section", has=page.get_by_role("heading", name="POST /runs", exact=True))
     await expect(routes).to_contain_text("the run already exists: same key, same body")
@@ -184,7 +185,7 @@ async def test_charts_name_their_figures_and_draw_training_and_evaluation(
     await expect(plot.locator("canvas")).to_have_count(1)
     await expect(plot).to_contain_text("0.5 ± 0.2")  # the 95 % interval over episodes
     accuracy = page.get_by_role("img", name=re.compile("^held-out accuracy"))
-    await expect(accuracy).to_have_attribute("aria-label", re.compile("coin 0.500"))
+    await expect(accuracy).to_have_attribute("aria-label", re.compile("chance 0.500"))
 
 
 async def test_takeovers_and_suggestions_are_drawn_beside_the_judges(

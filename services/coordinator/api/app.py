@@ -72,6 +72,7 @@ def create_app(
         description="Start, stop and follow training runs. Every request needs `Authorization: Bearer TOKEN`.",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # it would name http:// behind a router with TLS, and so send the token unencrypted
         responses=ERROR_RESPONSES,
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster

@@ -51,11 +51,14 @@ def room_map(
     """The map of the segments that were read, out of `recorded` ones, and of the rooms of the archive of states."""
     steps: Counter[Room] = Counter()
     pictures: dict[Room, RoomVisits] = {}
+    clear: set[Room] = set()
     number = 0
     for place, summary in read:
         number += 1
         steps.update(summary.rooms)
         for (group, room), picture in summary.pictures.items():
+            if (group, room) in clear and (group, room) not in summary.clear:
+                continue
             pictures[group, room] = RoomVisits(
                 group=group,
                 room=room,
@@ -64,6 +67,7 @@ def room_map(
                 epoch=place.epoch,
                 picture=picture,
             )
+        clear |= summary.clear
     reached = {(one.group, one.room): {"cells": one.cells, "new_cells": one.new_cells} for one in archived}
     rooms = [
         pictures.get((group, room), RoomVisits(group=group, room=room)).model_copy(

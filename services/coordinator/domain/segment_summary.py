@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -28,6 +28,7 @@ class SegmentSummary:
     frames: int
     rooms: Mapping[Room, int]  # steps in each room
     pictures: Mapping[Room, int]  # a room's key frame, by its number
+    clear: Set[Room]  # rooms whose picture is not covered by a menu or a text, and not on the move to another room
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,32 @@ class TimelineEntry:
 
 def summarise(archive: SegmentArchive) -> SegmentSummary:
     """The summary of an open archive; ContractError or DigestMismatch if it is damaged."""
-    manifest, rooms = archive.manifest, [_room(row) for row in state_rows(archive)]
-    pictures: dict[Room, int] = {}
-    for number, step in enumerate(manifest.key_frames):
-        if step and step <= len(rooms):
-            pictures[rooms[step - 1]] = number
-    start = f"{manifest.ram_start}{manifest.members.get(ACTIONS)}"
+    manifest, rows = archive.manifest, state_rows(archive)
+    pictures, clear = _pictures(manifest, rows)
     return SegmentSummary(
-        manifest, sha256(start.encode()).hexdigest()[:16], len(frame_names(manifest)), Counter(rooms), pictures
+        manifest=manifest,
+        play=sha256(f"{manifest.ram_start}{manifest.members.get(ACTIONS)}".encode()).hexdigest()[:16],
+        frames=len(frame_names(manifest)),
+        rooms=Counter(map(_room, rows)),
+        pictures=pictures,
+        clear=clear,
     )
+
+
+def _pictures(manifest: SegmentManifest, rows: list[dict[str, Any]]) -> tuple[dict[Room, int], set[Room]]:
+    """The newest clear key frame of each room, else its newest one; and the rooms that have a clear one."""
+    found: dict[Room, int] = {}
+    clear: set[Room] = set()
+    for number, step in enumerate(manifest.key_frames):
+        if not 0 < step <= len(rows):
+            continue
+        row, room = rows[step - 1], _room(rows[step - 1])
+        if not (row.get("menu") or row.get("dialog") or row.get("transition")):
+            clear.add(room)
+        elif room in clear:
+            continue
+        found[room] = number
+    return found, clear
 
 
 def frame_names(manifest: SegmentManifest) -> list[str]:

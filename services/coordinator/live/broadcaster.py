@@ -16,6 +16,7 @@ import structlog
 
 from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
+from shared.store.port import NotFound
 from shared.telemetry.log_once import LogOnce
 
 MAX_BACKLOG: Final = 200  # unread scores of one reader
@@ -41,7 +42,7 @@ class RunUpdate:
 
 
 Poll = Callable[[], Awaitable[list[RunUpdate]]]
-"""Returns the updates since its last call."""
+"""Returns the updates since its last call; raises NotFound for a run that was deleted."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +53,7 @@ class _Reader:
     scores: deque[RunUpdate] = field(default_factory=lambda: deque(maxlen=MAX_BACKLOG))
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     joined: bool = False  # it got everything known at its first poll
+    ended: bool = False  # its run was deleted
 
     def put(self, update: RunUpdate) -> None:
         """Add one update."""
@@ -61,9 +63,16 @@ class _Reader:
             self.documents[update.key] = update
         self.ready.set()
 
-    async def next(self) -> RunUpdate:
-        """The oldest unread update: documents before scores, because the page needs them to show scores."""
+    def end(self) -> None:
+        """No update follows the unread ones."""
+        self.ended = True
+        self.ready.set()
+
+    async def next(self) -> RunUpdate | None:
+        """The oldest unread update, or None at the end: documents before scores, which the page needs to show them."""
         while not self.documents and not self.scores:
+            if self.ended:
+                return None
             self.ready.clear()
             await self.ready.wait()
         return self.documents.pop(next(iter(self.documents))) if self.documents else self.scores.popleft()
@@ -105,7 +114,7 @@ class EventBroadcaster:
         self._problems: LogOnce[RunId] = LogOnce(log.warning, "live poll failed")
 
     async def follow(self, run: RunId) -> AsyncGenerator[RunUpdate, None]:
-        """The current state of the run, then its updates, until the reader closes the generator."""
+        """The current state of the run, then its updates, until the reader closes the generator or the run is gone."""
         channel = self._channels.get(run)
         if channel is None:
             channel = _Channel(asyncio.create_task(self._watch(run)))
@@ -114,16 +123,16 @@ class EventBroadcaster:
         channel.readers.add(reader)
         channel.joining.set()
         try:
-            while True:
-                yield await reader.next()
+            while (update := await reader.next()) is not None:
+                yield update
         finally:
             channel.readers.discard(reader)
             if not channel.readers:
-                self._close(run)
+                self._close(run, channel)
 
-    def _close(self, run: RunId) -> None:
-        channel = self._channels.pop(run, None)
-        if channel is not None:
+    def _close(self, run: RunId, channel: _Channel) -> None:
+        if self._channels.get(run) is channel:  # else it has ended, and later readers have another one
+            del self._channels[run]
             channel.task.cancel()
             self._problems.clear(run)
 
@@ -138,6 +147,11 @@ class EventBroadcaster:
                 channel.broadcast(await poll())
                 channel.join(new_readers)
                 self._problems.clear(run)
+            except NotFound:  # a reader that comes again learns why
+                del self._channels[run]
+                for reader in channel.readers:
+                    reader.end()
+                return
             except Exception as error:  # any error: for a reader, a dead poll looks like a run without updates
                 self._problems.report(run, error, run=run, exc_info=not isinstance(error, ZeldaError))
             took = time.monotonic() - began

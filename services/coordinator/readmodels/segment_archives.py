@@ -73,7 +73,7 @@ class SegmentArchives:
         key = keys.segment(*place)
         listed = [entry.key for entry in await self._store.list(f"{key.rpartition('/')[0]}/")]
         if key not in listed:
-            raise NotFound(f"run {place.run} has no segment {place.segment} in epoch {place.epoch}")
+            raise _absent(place)
         known = keys.noted_digests(listed).get(key) or await self._listed_digest(place)
         return known or sha256(await self._store.get(key))
 
@@ -140,10 +140,23 @@ class SegmentArchives:
 
     async def _read(self, key: str, work: Callable[[SegmentArchive], T]) -> T:
         async with self._slots:
-            raw = self._archives.get(key) or await self._store.get(key)
+            raw = self._archives.get(key) or await self._archive(key)
             if len(raw) <= MAX_CACHED_BYTES:
                 self._archives.put(key, raw)
             return await asyncio.to_thread(_with_archive, raw, work)
+
+    async def _archive(self, key: str) -> bytes:
+        try:
+            return await self._store.get(key)
+        except NotFound as error:
+            place = keys.segment_place(key)
+            if place is None:
+                raise
+            raise _absent(place) from error  # a key of the store says nothing to a client
+
+
+def _absent(place: keys.SegmentPlace) -> NotFound:
+    return NotFound(f"run {place.run} has no segment {place.segment} in epoch {place.epoch}")
 
 
 def _with_archive(raw: bytes, work: Callable[[SegmentArchive], T]) -> T:

@@ -83,9 +83,9 @@ async def _summary(store: Store, run: RunId, state: str | None, deadline: float)
             summary = RunSummary.from_bytes(await store.get(keys.run_summary(run)))
             if state in (None, summary.state) or time.monotonic() > deadline:
                 return summary
-        except NotFound:
+        except NotFound as error:
             if state is None or time.monotonic() > deadline:
-                raise
+                raise NotFound(f"run {run} has no summary yet: it appears within seconds of the start") from error
         await asyncio.sleep(POLL_S)
 
 

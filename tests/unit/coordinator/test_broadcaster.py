@@ -1,13 +1,14 @@
 """The live stream of a long run: every reader, early, late or slow, gets the current state."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 from structlog.testing import capture_logs
 
 from services.coordinator.live.broadcaster import MAX_BACKLOG, EventBroadcaster, Poll, RunUpdate
 from shared.contracts.ids import RunId
 from shared.errors import Transient
+from shared.store.port import NotFound
 from tests.unit.coordinator.harness import RUN
 
 EPOCHS = 230  # more than any bound of the broadcaster
@@ -147,3 +148,27 @@ async def test_a_new_reader_does_not_get_an_outdated_state() -> None:
     assert await anext(first_reader) == RunUpdate("run", "running")
     await second_reader.aclose()
     await first_reader.aclose()
+
+
+async def test_a_deleted_run_ends_its_streams() -> None:
+    source = Source()
+    source.updates = [RunUpdate("run", "stopped")]
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.001)
+    reader = broadcaster.follow(RUN)
+    assert await anext(reader) == RunUpdate("run", "stopped")
+    source.errors = [NotFound("There is no run 'demo': see GET /runs.")]
+    assert [update async for update in _until(reader, 5)] == []
+    source.updates = [RunUpdate("run", "created")]  # a reader that comes now polls again
+    again = broadcaster.follow(RUN)
+    assert await asyncio.wait_for(anext(again), 5) == RunUpdate("run", "created")
+    await reader.aclose()  # the end of an old reader leaves the new channel open
+    source.updates = [RunUpdate("run", "running")]
+    assert await asyncio.wait_for(anext(again), 5) == RunUpdate("run", "running")
+    await again.aclose()
+
+
+async def _until(reader: AsyncGenerator[RunUpdate, None], seconds: float) -> AsyncIterator[RunUpdate]:
+    """The updates of a stream that must end within this time."""
+    async with asyncio.timeout(seconds):
+        async for update in reader:
+            yield update

@@ -53,6 +53,14 @@ async def test_options_names_every_method_of_a_path(tmp_path: Path) -> None:
         assert set(response.headers["allow"].split(", ")) == {"GET", "POST"}
 
 
+@pytest.mark.parametrize("path", ["/runs/", "/docs/", "/runs/demo/"])
+async def test_a_path_with_a_slash_too_many_redirects_nowhere(tmp_path: Path, path: str) -> None:
+    async with client(Harness(), tmp_path) as http:
+        response = await http.get(path, headers={"X-Forwarded-Proto": "https"})
+    assert response.status_code == 404  # a redirect names http:// behind a router with TLS, and shows it the token
+    assert response.headers["content-type"] == "application/problem+json"
+
+
 async def test_pages_and_answers_carry_headers_against_misuse(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path) as http:
         for path in ("/", "/runs", "/nothing"):

@@ -23,6 +23,14 @@ async def test_an_unchanged_file_is_not_sent_again(tmp_path: Path) -> None:
     assert again.content == b""
 
 
+@pytest.mark.parametrize("sent", ["W/{etag}", '"another", {etag}', "*"])
+async def test_every_form_of_a_known_version_is_recognised(tmp_path: Path, sent: str) -> None:
+    async with client(Harness(), tmp_path, token=None) as http:
+        etag = (await http.get("/page/page.js")).headers["etag"]
+        again = await http.get("/page/page.js", headers={"If-None-Match": sent.format(etag=etag)})
+    assert again.status_code == 304  # a proxy that compresses marks the version as weak
+
+
 async def test_every_file_has_a_policy_that_allows_no_foreign_code(tmp_path: Path) -> None:
     async with client(Harness(), tmp_path, token=None) as http:
         for path in page_files():

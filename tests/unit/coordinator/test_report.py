@@ -231,6 +231,15 @@ async def test_an_unknown_run_has_no_report() -> None:
         await collect_report_data(Harness().store, RUN)
 
 
+async def test_a_run_without_a_summary_says_that_it_comes(tmp_path: Path) -> None:
+    harness = Harness()
+    await harness.create_run()
+    async with client(harness, tmp_path, VIEWER) as http:
+        response = await http.get(f"/runs/{RUN}/report")
+    assert response.status_code == 404
+    assert response.json()["detail"] == f"run {RUN} has no summary yet: it appears within seconds of the start."
+
+
 async def test_the_map_of_a_long_run_is_an_even_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     harness = await played()
     monkeypatch.setattr(report_data, "MAX_SEGMENTS", 3)

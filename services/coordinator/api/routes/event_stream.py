@@ -33,7 +33,10 @@ async def follow_run(models: Models, broadcaster: Broadcaster, run: RunParam, re
 async def event_lines(
     updates: AsyncGenerator[RunUpdate, None], is_authorised: Callable[[], bool]
 ) -> AsyncIterator[str]:
-    """Updates as event-stream text, with a comment every KEEP_ALIVE_S without one. Ends when the token is revoked."""
+    """Updates as event-stream text, with a comment every KEEP_ALIVE_S without one.
+
+    Ends when the token is revoked, and when the run is deleted.
+    """
     upcoming = asyncio.ensure_future(anext(updates))
     try:
         while True:
@@ -43,7 +46,10 @@ async def event_lines(
             if not done:
                 yield ": keep-alive\n\n"
                 continue
-            update = upcoming.result()
+            try:
+                update = upcoming.result()
+            except StopAsyncIteration:
+                return
             yield f"event: {update.kind}\ndata: {update.data}\n\n"
             upcoming = asyncio.ensure_future(anext(updates))
     finally:

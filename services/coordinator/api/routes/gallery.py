@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from services.coordinator.api.dependencies import Commands, DeadLetterCommands, ExistingRun, Models
 from services.coordinator.api.models import Page
+from services.coordinator.api.versions import is_known
 from services.coordinator.domain.room_map import RoomMap, room_map
 from services.coordinator.domain.segment_summary import SegmentSummary
 from services.coordinator.readmodels.read_models import ReadModels
@@ -120,7 +121,7 @@ async def show_frame(
     """Show a key frame of a segment as PNG."""
     picture = await models.archives.picture(keys.SegmentPlace(run, epoch, episode, segment), number)
     headers = {"Cache-Control": f"private, max-age={PICTURE_AGE_S}", "ETag": f'"{sha256(picture)[:32]}"'}
-    if request.headers.get("if-none-match") == headers["ETag"]:
+    if is_known(request, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     return Response(picture, media_type="image/png", headers=headers)
 

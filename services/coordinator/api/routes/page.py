@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from starlette.responses import Response
 
+from services.coordinator.api.versions import is_known
 from services.coordinator.live.page_files import SECURITY_POLICY, PageFile, page_files
 
 
@@ -18,7 +19,7 @@ def _route(file: PageFile) -> Any:
     headers = {"Content-Security-Policy": SECURITY_POLICY, "ETag": file.etag, "Cache-Control": "no-cache"}
 
     async def page(request: Request) -> Response:
-        if request.headers.get("if-none-match") == file.etag:
+        if is_known(request, file.etag):
             return Response(status_code=304, headers=headers)
         return Response(file.content, media_type=file.media_type, headers=headers)
 

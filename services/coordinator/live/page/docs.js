@@ -89,7 +89,8 @@ async function show() {
       document.getElementById("routes").append(route(path, method, operation, schemas, common));
     }
   }
-  for (const name of ["RunConfig", "PpoConfig", "ShapingConfig", "SamplingConfig", "PlannerConfig", "GuidanceConfig", "RestartsConfig"]) {
+  const groups = Object.values(schemas.RunConfig.properties).filter((field) => field.$ref).map(schemaName);
+  for (const name of ["RunConfig", ...groups]) {
     const section = make("section");
     section.append(make("h2", name), make("p", schemas[name].description));
     section.append(table(fields(schemas[name]), ["field", "type", "default", "meaning"], `fields of ${name}`));

@@ -16,7 +16,7 @@ function show() {
   const { epochs: rows, run } = data.summary, judged = rows.filter((row) => row.judging);
   byId("report").replaceChildren(
     section("What the agent played", [plays()]),
-    section("Epochs", [rows.length ? epochTable(rows) : make("p", "No epoch has finished.", "quiet"), ...unreadable()]),
+    section("Epochs", [rows.length ? epochTable(rows, data.summary) : make("p", "No epoch has finished.", "quiet"), ...unreadable()]),
     ...(rows.length ? learningCharts(run, rows) : []), ...(judged.length ? judgeTables(judged) : []),
     ...assistance(rows), ...rooms(),
     section("Configuration", [table(["field", "value"], flat(data.summary.config).map(([name, value]) => [name, fieldText(value)]),

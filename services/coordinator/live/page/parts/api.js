@@ -1,6 +1,6 @@
 // Requests to the REST interface. The token comes in the fragment of the address, which browsers do not send.
 
-const KEY = "zelda-token";
+const KEY = "zelda-token", BUSY_TRIES = 4;
 export const session = { token: "", role: "viewer", clockSkew: 0 };
 
 // The token is kept for this address, so that a second tab needs no login.
@@ -27,18 +27,36 @@ export class Refused extends Error {
 }
 
 export async function request(path, options = {}) {
-  const { body, ...rest } = options;
-  const headers = { Authorization: `Bearer ${session.token}`, ...(body ? { "Content-Type": "application/json" } : {}) };
-  const response = await fetch(path, { ...rest, headers, body: body && JSON.stringify(body) });
-  const time = Date.parse(response.headers.get("date"));
-  if (time) session.clockSkew = time - Date.now();   // ages count on the clock of the server
+  const { body, headers, ...rest } = options;
+  const content = body ? { "Content-Type": "application/json" } : {};
+  const sent = { ...rest, headers: { Authorization: `Bearer ${session.token}`, ...content, ...headers }, body: body && JSON.stringify(body) };
+  let response = await reach(path, sent);
+  for (let tries = 1; response.status === 429 && tries < BUSY_TRIES; tries += 1) {   // many pictures in one look
+    await new Promise((resolve) => setTimeout(resolve, 1000 * Number(response.headers.get("retry-after") || 1)));
+    response = await reach(path, sent);
+  }
   if (response.ok) return response;
   const problem = await response.json().catch(() => ({}));
   throw new Refused(response.status, problem.detail || `The server answered ${response.status}.`);
 }
 
+// One answer. The status of a server that does not answer is 0; the browsers' own texts for this say less.
+async function reach(path, sent) {
+  let response;
+  try {
+    response = await fetch(path, sent);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The server does not answer.");
+  }
+  const time = Date.parse(response.headers.get("date"));
+  const kept = (response.headers.get("cache-control") || "").includes("max-age");   // the browser repeats its old date
+  if (time && !kept) session.clockSkew = time - Date.now();   // ages count on the clock of the server
+  return response;
+}
+
 export const get = async (path, options) => (await request(path, options)).json();
-export const post = async (path, body = {}) => (await request(path, { method: "POST", body })).json();
+export const post = async (path, body = {}, headers = {}) => (await request(path, { method: "POST", body, headers })).json();
 export const put = async (path, body) => (await request(path, { method: "PUT", body })).json();
 export const runPath = (run) => `runs/${encodeURIComponent(run)}`;
 

@@ -1,7 +1,7 @@
 // What must not be overlooked: a lost connection, an unknown run, a failure, an alarm. Each with its sentence.
 
 import { session } from "./api.js";
-import { byId, code, make } from "./dom.js";
+import { byId, code, make, sentence } from "./dom.js";
 import { unknown } from "./runs.js";
 import { rows, state } from "./state.js";
 
@@ -27,14 +27,15 @@ function lost() {
 function unknownRun() {
   if (!unknown.run) return [];
   return [banner("wait", "Unknown run.", `There is no run ${unknown.run}: select one above, or list them with`,
-    code("zelda run list"))];
+    code("zelda run list"), ".")];
 }
 
 function failure() {
   const record = state.record;
   if (!record || record.state !== "failed") return [];
-  return [banner("bad", "The run has failed.", record.reason || "The record gives no reason.",
-    "Resume it with ", code(`zelda run resume ${record.run}`), ...(session.role === "operator" ? [" or read the ", make("a", "logs", "", { href: "#/logs" }), "."] : []))];
+  const read = session.role === "operator" ? [" or read the ", make("a", "logs", "", { href: "#/logs" })] : [];
+  return [banner("bad", "The run has failed.", sentence(record.reason || "The record gives no reason"),
+    "Resume it with ", code(`zelda run resume ${record.run}`), ...read, ".")];
 }
 
 function alarms() {

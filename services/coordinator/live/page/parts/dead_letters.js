@@ -1,7 +1,7 @@
 // The events that no service could handle, each with its reason; operators replay them.
 
 import { get, post, session } from "./api.js";
-import { code, known, make, section, table } from "./dom.js";
+import { code, known, make, renderIf, section, table } from "./dom.js";
 
 const EVERY_MS = 30_000;
 
@@ -9,9 +9,11 @@ const EVERY_MS = 30_000;
 export function watchDeadLetters(place) {
   const load = async () => {
     try {
-      place.replaceChildren(...show(await get("dead-letters"), load));
+      const letters = await get("dead-letters");
+      renderIf(place, [session.role, letters], () => show(letters, load));
     } catch (error) {
-      place.replaceChildren(section("Dead letters", [make("p", error.message, "bad")]));
+      if (!error.status) return;   // a banner says that the server does not answer
+      renderIf(place, error.message, () => [section("Dead letters", [make("p", error.message, "bad")])]);
     }
   };
   const timer = setInterval(() => {

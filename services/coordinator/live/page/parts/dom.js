@@ -15,7 +15,8 @@ export function make(tag, content, className, attributes = {}) {
 export const known = (value) => value !== null && value !== undefined;
 export const number = (value, digits = 2) => (known(value) ? value.toFixed(digits) : "–");
 export const count = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "–");
-export const counted = (value, word) => `${value} ${word}${value === 1 ? "" : "s"}`;
+export const counted = (value, word) => `${count(value)} ${word}${value === 1 ? "" : "s"}`;
+export const sentence = (text) => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
 export const percent = (value) => (known(value) ? `${(100 * value).toFixed(0)} %` : "–");
 
 export function duration(seconds) {
@@ -45,9 +46,12 @@ export const code = (text) => make("code", text);
 const rendered = new WeakMap();
 
 // Replaces the children only if `key` has changed: an equal part keeps its focus, its scroll position and its hover.
+// In a changed part, the focus goes to the new element with the same id.
 export function renderIf(element, key, build) {
   const text = JSON.stringify(key);
   if (rendered.get(element) === text) return;
   rendered.set(element, text);
+  const held = element.contains(document.activeElement) && document.activeElement.id;
   element.replaceChildren(...build());
+  if (held && byId(held)) byId(held).focus({ preventScroll: true });
 }

@@ -16,24 +16,26 @@ export function judgeTables(judged) {
   const lines = (value) => names.map((name) => ({ label: name, points: judged.map((row) => [row.epoch, of(row, name, value)]) }));
   const charts = make("div", [
     chart("success rate", lines((one) => share(one.judged, one.judged + one.abstained)), { low: 0, high: 1 }),
-    chart("Krippendorff's alpha", lines((one) => mean(Object.values(one.alpha))), { coin: 0 }),
+    chart("Krippendorff's alpha", lines((one) => mean(Object.values(one.alpha))), { mark: ["chance", 0] }),
     chart("latency", lines((one) => latency(one.usage)), { unit: "seconds per call", low: 0 }),
-    chart("drift on the canary set", lines((one) => one.drift), { coin: 0 }),
+    chart("drift on the canary set", lines((one) => one.drift), { mark: ["no drift", 0] }),
   ], "charts");
   const newest = [...judged].reverse().slice(0, SHOWN);
   return [section("Judges", [charts, table(["epoch", "judge", "judged", "success", "votes", "unanimous", "alpha", "drift",
-    "s per call", "calls", "tokens in", "tokens out", "money"], newest.flatMap(judgeRows), "Each judge in each epoch, newest first")]),
-  ...pairs(newest.filter((row) => row.judging.pairs.compared))];
+    "s per call", "calls", "tokens in", "tokens out", "money"], newest.flatMap(judgeRows), `Each judge in ${which(judged)}, newest first`)]),
+  ...pairs(newest.filter((row) => row.judging.pairs.compared), which(judged))];
 }
 
-function pairs(compared) {
+const which = (judged) => (judged.length > SHOWN ? `the newest ${SHOWN} of ${judged.length} judged epochs` : "each epoch");
+
+function pairs(compared, epochs) {
   if (!compared.length) return [];
   const lines = compared.map((row) => {
     const found = row.judging.pairs;
     return [row.epoch, found.compared, percent(found.consistent), number(found.bias), number(found.kappa_with_votes)];
   });
   return [section("Pairs", [table(["epoch", "compared", "consistent", "position bias", "kappa with votes"], lines,
-    "Clips compared directly, in both orders")])];
+    `Clips compared directly in ${epochs}, in both orders`)])];
 }
 
 function of(row, name, value) {

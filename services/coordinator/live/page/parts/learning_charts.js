@@ -42,7 +42,7 @@ export function learningCharts(run, own, others = new Map()) {
     "Evaluation begins at the true start, and neither curiosity nor the reward model pays there: its return leaves out the shaping. Bands are 95 % intervals over episodes. Drag to zoom, double-click to reset."),
     section("Judges and reward model", [grid([
       chart("mean score of the judges", lines(runs, (row) => row.score_mean), { low: 0, high: 1 }),
-      chart("held-out accuracy of the reward model", lines(runs, (row) => row.reward_model_accuracy), { low: 0, high: 1, coin: 0.5 }),
+      chart("held-out accuracy of the reward model", lines(runs, (row) => row.reward_model_accuracy), { low: 0, high: 1, mark: ["chance", 0.5] }),
       chart("confident held-out pairs", lines(runs, (row) => row.reward_model_pairs), { low: 0 }),
       chart("agreement of the votes", lines(runs, (row) => row.agreement), { low: 0, high: 1 }),
       chart("speed", lines(runs, (row) => row.steps_per_s), { unit: "steps per second", low: 0 })])]),

@@ -5,10 +5,14 @@ import { make, section } from "./dom.js";
 import { listRuns } from "./runs.js";
 
 export async function showNotes(place, run) {
+  place.dataset.run = run;   // an answer about another run may come later
+  place.replaceChildren();
   try {
     const notes = await get(`${runPath(run)}/notes`);
+    if (place.dataset.run !== run) return;
     place.replaceChildren(section("Note and tags", session.role === "operator" ? [form(run, notes)] : [...text(notes)]));
   } catch (error) {
+    if (place.dataset.run !== run) return;
     place.replaceChildren(section("Note and tags", [make("p", error.message, "bad")]));
   }
 }
@@ -33,7 +37,7 @@ function form(run, notes) {
       tags.value = saved.tags.join(" ");
       message.className = "good";
       message.textContent = "Saved.";
-      await listRuns(() => undefined);
+      await listRuns();
     } catch (error) {
       message.className = "bad";
       message.textContent = error.message;

@@ -13,7 +13,7 @@ export function progress(p) {
     ["speed", count(p.steps_per_s), "steps per second"], ["segments judged", count(p.segments_judged), segments(p)],
     ["votes", count(p.votes), `agreement ${percent(p.agreement)}`],
     ["accuracy", number(p.reward_model_accuracy), "newest reward model"], ["remaining", remaining, "until the run ends"]];
-  return section(p.doing, [...(p.stage ? [stages(p)] : []), figureList(figures), timeline(p)]);
+  return section(p.doing, [...(p.stage ? [stages(p)] : []), figureList(figures), ...timeline(p)]);
 }
 
 function stages(p) {
@@ -35,11 +35,14 @@ function figureList(figures) {
 }
 
 function timeline(p) {
-  const planned = p.epochs_planned ?? p.epoch + 1;
-  const places = Array.from({ length: Math.min(planned, MOST_PLACES) }, (_, epoch) => {
-    const row = state.epochs.get(epoch);
+  const planned = p.epochs_planned ?? p.epoch + 1, length = Math.min(planned, MOST_PLACES);
+  const first = Math.max(0, Math.min(p.epoch - MOST_PLACES / 2, planned - length));   // the epoch that plays is among them
+  const places = Array.from({ length }, (_, at) => {
+    const epoch = first + at, row = state.epochs.get(epoch);
     const name = row ? (row.segments_waiting ? "judging" : "done") : p.epoch === epoch && p.state === "running" ? "now" : "planned";
     return make("li", planned <= 40 ? String(epoch) : "", name, { title: `epoch ${epoch}: ${name}` });
   });
-  return make("ol", places, planned > 12 ? "timeline dense" : "timeline", { "aria-label": "epochs" });
+  const part = length < planned ? `epochs ${first} to ${first + length - 1} of ${planned}` : "";
+  return [make("ol", places, planned > 12 ? "timeline dense" : "timeline", { "aria-label": part || "epochs" }),
+    ...(part ? [make("p", part, "quiet", { "aria-hidden": "true" })] : [])];
 }

@@ -6,11 +6,13 @@ import { count, counted, make, section } from "./dom.js";
 const COLUMNS = 16;   // a map of the games has 16 rooms a row
 const AREAS = ["overworld", "underworld", "tree", "indoors", "dungeon", "dungeon", "side view", "side view"];
 
+const EXPLAINED = "The number in a room counts steps.", WITH_CELLS = "In a room, the number at the right counts steps, that at the left the archive's cells.";
+
 // One section per area. `picture(room, label)` makes the image of a room that has a key frame.
 export function roomMap(rooms, note, picture) {
   const most = Math.max(1, ...rooms.map((room) => room.steps));
   const groups = [...new Set(rooms.map((room) => room.group))].sort((a, b) => a - b);
-  const full = [note, archived(rooms)].filter(Boolean).join(" ");
+  const reached = archived(rooms), full = [note, reached, reached ? WITH_CELLS : EXPLAINED].filter(Boolean).join(" ");
   return groups.map((group) => area(group, rooms.filter((room) => room.group === group), most, full, picture));
 }
 
@@ -28,7 +30,7 @@ function area(group, rooms, most, note, picture) {
   const grid = make("ul", cells, "map");
   grid.style.gridTemplateColumns = `repeat(${Math.max(...columns) - left + 1}, minmax(4.5rem, 10rem))`;
   const name = AREAS[group] || `group ${group}`;
-  return section(`${name[0].toUpperCase()}${name.slice(1)}: ${rooms.length} rooms`, [make("div", [grid], "scroll",
+  return section(`${name[0].toUpperCase()}${name.slice(1)}: ${counted(rooms.length, "room")}`, [make("div", [grid], "scroll",
     { tabindex: "0", role: "region", "aria-label": `map of the ${name}, group ${group}` })], note);
 }
 

@@ -10,7 +10,7 @@ export const unknown = { run: "" };   // the run that the address names, if it d
 
 export const wantedRun = () => new URLSearchParams(location.search).get("run") || "";
 
-export async function listRuns(onDenied) {
+export async function listRuns() {
   const runs = (await get(`runs?limit=${NEWEST}`)).items;
   const wanted = state.run || wantedRun();
   const older = !wanted || runs.some((one) => one.run === wanted) ? undefined : await findRun(wanted);
@@ -20,16 +20,22 @@ export async function listRuns(onDenied) {
   const found = runs.find((one) => one.run === shown) || (shown ? undefined : runs[0]);
   unknown.run = shown && !found ? shown : "";
   showOptions(found ? found.run : "");
-  if (found && (found.run !== state.run || !following())) select(found.run, onDenied);
-  if (unknown.run && state.run) { stop(); clear(""); }   // the run was deleted
+  if (found && (found.run !== state.run || !following())) select(found.run);
+  if (unknown.run && state.run) leave();   // the run was deleted
   changed();
 }
 
-export function select(run, onDenied) {
+// Follows no run any more.
+export function leave() {
+  stop();
+  clear("");
+}
+
+export function select(run) {
   unknown.run = "";
   history.replaceState(null, "", `?run=${encodeURIComponent(run)}${location.hash}`);
   byId("runs").value = run;
-  follow(run, onDenied);
+  follow(run);
 }
 
 // The record of a run that is not among the newest, or undefined if it does not exist.

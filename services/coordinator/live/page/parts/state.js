@@ -27,6 +27,9 @@ export function clear(run) {
   changed();
 }
 
+// What a view says while no run is shown.
+export const noRun = () => (state.runs.length ? "No run is selected: select one above." : "There is no run yet.");
+
 export const rows = () => [...state.epochs.values()].sort((a, b) => a.epoch - b.epoch);
 
 export function take(kind, update) {

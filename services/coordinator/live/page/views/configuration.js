@@ -4,16 +4,15 @@ import { get, post, request, runPath, session } from "../parts/api.js";
 import { fieldText, flat } from "../parts/configuration_fields.js";
 import { make, renderIf, section, table } from "../parts/dom.js";
 import { showNotes } from "../parts/notes.js";
-import { listRuns } from "../parts/runs.js";
-import { clear, state } from "../parts/state.js";
-import { stop } from "../parts/stream.js";
+import { leave, listRuns } from "../parts/runs.js";
+import { noRun, state } from "../parts/state.js";
 
-const parts = {};
-let noted = "", other = null, onlyDifferent = true;
+const parts = {}, compared = { run: "", record: null, problem: "" };
+let noted = "", onlyDifferent = true;
 
 function build() {
   Object.assign(parts, { actions: make("div"), notes: make("div"), fields: make("div") });
-  noted = "";
+  noted = compared.problem = "";
   return Object.values(parts);
 }
 
@@ -22,8 +21,11 @@ function update() {
   renderIf(parts.actions, [session.role, record && [record.run, record.state]], () => (record ? actions(record) : []));
   if (record && noted !== record.run) showNotes(parts.notes, noted = record.run);
   const names = state.runs.map((run) => run.run).filter((run) => run !== state.run);
-  renderIf(parts.fields, [record && record.config, names, other && other.run, onlyDifferent], () => (record ? [fields(record, names)] : []));
+  if (compared.run === state.run) Object.assign(compared, { run: "", record: null });   // a run is not compared with itself
+  renderIf(parts.fields, [state.run, record && record.config, names, compared, onlyDifferent], () => (record ? [fields(record, names)] : empty()));
 }
+
+const empty = () => (state.run ? [] : [section("Configuration", [make("p", noRun(), "quiet")])]);
 
 function actions(record) {
   if (session.role !== "operator") return [];
@@ -57,10 +59,9 @@ function deletion(record, active, message) {
     button.disabled = true;
     try {
       await request(runPath(record.run), { method: "DELETE" });
-      stop();
       history.replaceState(null, "", "?#/overview");
-      clear("");
-      await listRuns(() => undefined);
+      leave();
+      await listRuns();
       dispatchEvent(new HashChangeEvent("hashchange"));
     } catch (error) {
       message.textContent = error.message;
@@ -71,24 +72,30 @@ function deletion(record, active, message) {
 }
 
 function fields(record, names) {
-  const own = new Map(flat(record.config)), theirs = other ? new Map(flat(other.config)) : null;
+  const other = compared.record, own = new Map(flat(record.config)), theirs = other ? new Map(flat(other.config)) : null;
   const list = make("select", [make("option", "no other run", "", { value: "" }),
     ...names.map((name) => make("option", name, "", { value: name }))], "", { id: "other" });
   list.value = other ? other.run : "";
-  list.addEventListener("change", async () => {
-    other = list.value ? (await get(runPath(list.value))).record : null;
-    update();
-  });
+  list.addEventListener("change", () => compare(list.value));
   const every = [...new Set([...own.keys(), ...(theirs ? theirs.keys() : [])])];
   const shown = every.filter((name) => !theirs || !onlyDifferent || fieldText(own.get(name)) !== fieldText(theirs.get(name)));
   const columns = ["field", record.run, ...(theirs ? [other.run] : [])];
   const lines = shown.map((name) => [name, fieldText(own.get(name)), ...(theirs ? [fieldText(theirs.get(name))] : [])]);
-  return section("Configuration", [make("div", [make("label", ["Compare with ", list]), ...(theirs ? [choice()] : [])], "row"),
+  const failed = compared.problem ? [make("p", compared.problem, "bad", { role: "alert" })] : [];
+  return section("Configuration", [make("div", [make("label", ["Compare with ", list]), ...(theirs ? [choice()] : []), ...failed], "row"),
     lines.length ? table(columns, lines, "Fields of the configuration") : make("p", "The two configurations are equal.", "quiet")]);
 }
 
+async function compare(run) {
+  Object.assign(compared, { run, problem: "" });
+  const found = run ? await get(runPath(run)).catch((error) => error) : { record: null };
+  if (compared.run !== run) return;   // another one was selected meanwhile
+  Object.assign(compared, found.record === undefined ? { run: "", record: null, problem: found.message } : { record: found.record });
+  update();
+}
+
 function choice() {
-  const box = make("input", undefined, "", { type: "checkbox" });
+  const box = make("input", undefined, "", { type: "checkbox", id: "only-different" });
   box.checked = onlyDifferent;
   box.addEventListener("change", () => { onlyDifferent = box.checked; update(); });
   return make("label", [box, " only differences"]);

@@ -2,10 +2,11 @@
 
 import { get, runPath } from "../parts/api.js";
 import { make, renderIf, section } from "../parts/dom.js";
-import { state } from "../parts/state.js";
+import { noRun, state } from "../parts/state.js";
 
 const LINES = 200, PROCESSES = ["trainer"];
 const parts = {}, shown = { run: "", process: "trainer", found: null, error: "" };
+let reads = 0;   // an answer to an earlier question may come later
 
 function build() {
   Object.assign(parts, { choice: make("div", [], "row"), lines: make("div") });
@@ -20,24 +21,22 @@ function update() {
 }
 
 async function load(process) {
-  const run = state.run;
+  const run = state.run, read = reads += 1;
   Object.assign(shown, { run, process, found: null, error: "" });
-  try {
-    const found = await get(`${runPath(run)}/logs?process=${encodeURIComponent(process)}&lines=${LINES}`);
-    if (shown.run === run && shown.process === process) shown.found = found;
-  } catch (error) {
-    shown.error = error.message;
-  }
+  const found = await get(`${runPath(run)}/logs?process=${encodeURIComponent(process)}&lines=${LINES}`)
+    .then((answer) => ({ found: answer }), (error) => ({ error: error.message }));
+  if (read !== reads) return;
+  Object.assign(shown, found);
   update();
 }
 
 function choice() {
-  if (!state.run) return [make("p", "There is no run yet.", "quiet")];
+  if (!state.run) return [make("p", noRun(), "quiet")];
   const names = shown.found ? shown.found.processes : PROCESSES;
-  const list = make("select", names.map((name) => make("option", name, "", { value: name })));
+  const list = make("select", names.map((name) => make("option", name, "", { value: name })), "", { id: "process" });
   list.value = shown.process;
   list.addEventListener("change", () => { load(list.value); update(); });
-  const again = make("button", "Read again", "", { type: "button" });
+  const again = make("button", "Read again", "", { type: "button", id: "again" });
   again.addEventListener("click", () => { load(shown.process); update(); });
   return [make("label", ["Process ", list]), again];
 }

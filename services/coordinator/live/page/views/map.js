@@ -7,50 +7,62 @@ import { roomMap } from "../parts/room_map.js";
 import { rows, state } from "../parts/state.js";
 
 const TOTAL_EPOCHS = 12;   // read for the total: an even sample
-const parts = {}, shown = { run: "", epoch: null, map: null, error: "" };
+const parts = {}, shown = { run: "", epoch: null, map: null, error: "", asked: false };
+let reads = 0;   // an answer to an earlier question may come later
 
 function build() {
   Object.assign(parts, { choice: make("div", [], "row"), map: make("div") });
+  shown.asked = false;   // a second look reads the map again
   return [make("section", [make("h2", "Map"), parts.choice]), parts.map];
 }
 
 function update() {
-  if (shown.run !== state.run) Object.assign(shown, { run: state.run, epoch: null, map: null });
+  if (shown.run !== state.run) {
+    reads += 1;
+    Object.assign(shown, { run: state.run, epoch: null, map: null, error: "", asked: false });
+  }
   const epochs = rows().map((row) => row.epoch);
-  if (shown.epoch === null && epochs.length) load(String(epochs.at(-1)));
+  if (!shown.asked && epochs.length) load(shown.epoch ?? String(newestRecorded()));
   renderIf(parts.choice, [shown.run, shown.epoch, epochs], () => choice(epochs));
   renderIf(parts.map, [shown.run, shown.epoch, shown.map, shown.error], draw);
 }
 
+// With `judge_interval`, some epochs record nothing.
+const newestRecorded = () => (rows().findLast((row) => row.segments_recorded) ?? rows().at(-1)).epoch;
+
 function choice(epochs) {
   if (!epochs.length) return [make("p", "No epoch has finished yet.", "quiet")];
   const list = make("select", [make("option", "all epochs", "", { value: "all" }),
-    ...[...epochs].reverse().map((epoch) => make("option", `epoch ${epoch}`, "", { value: String(epoch) }))]);
+    ...[...epochs].reverse().map((epoch) => make("option", `epoch ${epoch}`, "", { value: String(epoch) }))], "", { id: "shown-epoch" });
   list.value = shown.epoch;
   list.addEventListener("change", () => load(list.value));
-  return [make("label", ["Show ", list]), make("span", best(), "quiet")];
+  const again = make("button", "Read again", "", { type: "button", id: "again" });
+  again.addEventListener("click", () => load(shown.epoch));
+  return [make("label", ["Show ", list]), again, make("span", best(), "quiet")];
 }
 
 function best() {
   const of = (row, name) => row.metrics[name] ?? 0;
   const [deepest] = rows().sort((a, b) => of(b, "milestones_max") - of(a, "milestones_max") || of(b, "rooms_max") - of(a, "rooms_max"));
-  const depth = `${counted(of(deepest, "milestones_max"), "milestone")} and ${counted(of(deepest, "rooms_max"), "room")}`;
-  return `Best depth in one episode: ${depth}, in epoch ${deepest.epoch}.`;
+  const most = `${counted(of(deepest, "milestones_max"), "milestone")} and ${counted(of(deepest, "rooms_max"), "room")}`;
+  return `Most in an episode of training: ${most}, in epoch ${deepest.epoch}.`;   // perhaps in two episodes of it
 }
 
 async function load(choice_) {
-  Object.assign(shown, { epoch: choice_, map: null, error: "" });
+  const read = reads += 1;
+  Object.assign(shown, { epoch: choice_, asked: true, error: "", ...(choice_ === shown.epoch ? {} : { map: null }) });
   update();
-  const run = state.run, every = rows().map((row) => row.epoch);
-  const step = Math.ceil(every.length / TOTAL_EPOCHS);
+  const found = await mapOf(shown.run, choice_).catch((error) => ({ map: null, error: error.message }));
+  if (read !== reads) return;
+  Object.assign(shown, found);
+  update();
+}
+
+async function mapOf(run, choice_) {
+  const every = rows().map((row) => row.epoch), step = Math.ceil(every.length / TOTAL_EPOCHS);
   const wanted = choice_ === "all" ? every.filter((_, at) => (every.length - 1 - at) % step === 0) : [Number(choice_)];
-  try {
-    const maps = await Promise.all(wanted.map((epoch) => get(`${runPath(run)}/epochs/${epoch}/rooms`)));
-    if (shown.run === run && shown.epoch === choice_) shown.map = sum(maps, wanted.length < every.length && choice_ === "all");
-  } catch (error) {
-    shown.error = error.message;
-  }
-  update();
+  const maps = await Promise.all(wanted.map((epoch) => get(`${runPath(run)}/epochs/${epoch}/rooms`)));
+  return { map: sum(maps, wanted.length < every.length && choice_ === "all") };
 }
 
 function sum(maps, sampled) {
@@ -67,7 +79,10 @@ function sum(maps, sampled) {
 function draw() {
   if (shown.error) return [section("The map cannot be shown", [make("p", shown.error, "bad")])];
   if (!shown.map) return shown.epoch === null ? [] : [section("Loading…", [])];
-  if (!shown.map.rooms.length) return [section("No room", [make("p", "No recorded segment can be read.", "quiet")])];
+  if (!shown.map.rooms.length) {
+    const why = shown.map.recorded ? "No recorded segment can be read." : "No segment was recorded.";
+    return [section("No room", [make("p", why, "quiet")])];
+  }
   const read = `From ${count(shown.map.read)} of ${count(shown.map.recorded)} recorded segments`;
   const note = shown.map.sampled ? `${read} of ${shown.map.epochs} epochs, an even sample.` : `${read}.`;
   return roomMap(shown.map.rooms, note, (room, label) => keyFrame(state.run, room, room.picture, label));

@@ -5,7 +5,7 @@ import { assistanceNow } from "../parts/assistance.js";
 import { code, make, renderIf, section } from "../parts/dom.js";
 import { watchDeadLetters } from "../parts/dead_letters.js";
 import { openSegment } from "../parts/drawer.js";
-import { epochTable } from "../parts/epoch_table.js";
+import { epochTable, lacksModel } from "../parts/epoch_table.js";
 import { watchNow } from "../parts/now.js";
 import { progress } from "../parts/progress.js";
 import { rows, state } from "../parts/state.js";
@@ -25,7 +25,8 @@ function build() {
 function update() {
   const finished = rows();
   renderIf(parts.now, [state.run, state.runs.length, state.record, state.progress], () => (state.run ? now() : empty()));
-  renderIf(parts.epochs, [state.run, finished, every], () => (state.run ? [section("Epochs", epochs(finished))] : []));
+  renderIf(parts.epochs, [state.run, finished, every, state.record && state.record.state],
+    () => (state.record ? [section("Epochs", epochs(finished))] : []));
   renderIf(parts.votes, state.scores.slice(0, NEWEST_VOTES), () => newestVotes());
 }
 
@@ -48,7 +49,7 @@ function epochs(finished) {
   if (!finished.length) return [make("p", "No epoch has finished yet.", "quiet")];
   const shown = every ? finished : finished.slice(-NEWEST_EPOCHS);
   const buttons = [...(shown.length < finished.length ? [more(finished.length)] : []), download(state.run)];
-  return [why(finished.at(-1)), epochTable(shown), make("div", buttons, "row")];
+  return [why(finished.at(-1)), epochTable(shown, state.record), make("div", buttons, "row")];
 }
 
 // The report is made on request; a link could not send the token.
@@ -76,11 +77,14 @@ function more(all) {
   return button;
 }
 
+const LACKS = { later: () => "Its own reward model is not trained yet.", never: () => "No reward model was trained on it.",
+  unjudged: (epoch) => `Epoch ${epoch} is not judged, so it has no reward model of its own.` };
+
 // The product's central decision, in one sentence each.
 function why(row) {
   const shaped = row.reward_model ? `Epoch ${row.epoch} was shaped by the reward model of epoch ${row.reward_model_epoch}.`
     : `Epoch ${row.epoch} was ${row.not_shaped || "not shaped"}.`;
-  const model = row.reward_model_passed === null ? "Its own reward model is not trained yet."
+  const model = row.reward_model_passed === null ? LACKS[lacksModel(row, state.record)](row.epoch)
     : row.reason ? `Its own reward model is ${row.reason}.` : "Its own reward model may shape the next epoch.";
   return make("p", `${shaped} ${model}`, "sentence");
 }
