@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import MutableMapping, Sequence
 from errno import EDQUOT, ENOSPC
+from pathlib import Path
 
 from cli.console import print_status
 from cli.errors import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CliError
@@ -39,6 +40,7 @@ WITH_ALL = "all"  # the extra for a package that this program imports only throu
 def main() -> None:
     """Run the command line."""
     bypass_proxies(os.environ)
+    import_as_here(os.environ, sys.path[0])
     flush_and_exit(exit_code_of(sys.argv[1:]))
 
 
@@ -48,6 +50,16 @@ def bypass_proxies(environ: MutableMapping[str, str]) -> None:
     if configured != "*":  # "*" disables every proxy, but only when it is the whole value
         no_proxy = ",".join(name for name in (configured, "127.0.0.1", "localhost") if name)
         environ["no_proxy"] = environ["NO_PROXY"] = no_proxy  # libraries differ in which one they read
+
+
+def import_as_here(environ: MutableMapping[str, str], first: str) -> None:
+    """Let processes import from the user's folder only if this one does (`python -m cli` in a checkout).
+
+    `first` is where this process looks for modules first. A process that is started with `python -m` looks in the
+    folder where the user works, and a file there may have the name of a library.
+    """
+    if Path(first).resolve() != Path.cwd():
+        environ["PYTHONSAFEPATH"] = "1"
 
 
 def exit_code_of(arguments: Sequence[str]) -> int:

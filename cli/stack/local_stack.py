@@ -234,7 +234,8 @@ async def provision(part: str, settings: Mapping[str, str], arguments: Sequence[
         await process.wait()
         raise
     if process.returncode != 0:
-        raise StackError(output.decode(errors="replace").strip().rpartition("\n")[2] or f"{part}: provisioning failed")
+        reason = output.decode(errors="replace").strip().rpartition("\n")[2] or f"exit code {process.returncode}"
+        raise StackError(f"the {part} cannot be provisioned: {reason}")
 
 
 async def _run_all(work: Iterable[Coroutine[Any, Any, None]]) -> None:

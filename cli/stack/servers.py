@@ -33,6 +33,8 @@ SIGNING_KEYS: Final = (
 GRPC_PARTS: Final = ("MASTER", "VOLUME", "FILER", "S3", "ADMIN", "CLIENT", "WORKER")
 NO_ORIGIN: Final = "http://invalid"  # no page calls the store; an empty list would allow all
 SPACE_MB: Final = 64  # with less the disk is full: SeaweedFS grows its files in steps of some megabytes
+PASSED_ON: Final = ("PATH", "HOME", "TMPDIR", "LANG", "PYTHONSAFEPATH")
+"""The variables of this process that any other one needs; the last one keeps the user's folder out of its imports."""
 INDEX_ENTRY: Final = 17  # bytes of an object in a volume's index; a page of the disk holds no whole number of them
 MEMORY = "512MiB"  # without a limit SeaweedFS keeps up to 800 MB after a burst of small objects
 
@@ -47,8 +49,8 @@ def find_program(name: str) -> str:
 
 
 def base_environment() -> dict[str, str]:
-    """The variables that any process needs (PATH, HOME, TMPDIR, LANG), without the settings of a service."""
-    return {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR", "LANG") if name in os.environ}
+    """The variables that any process needs, without the settings of a service."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def nats_spec(layout: StackLayout, port: int) -> ProcessSpec:

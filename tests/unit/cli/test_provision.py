@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from cli.__main__ import import_as_here
 from cli.stack.local_stack import provision
+from cli.stack.process import StackError
 from tests.child_processes import descendant_running
 from tests.unit.cli.test_processes import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads children from /proc")
+SAFE_PATH = "PYTHONSAFEPATH"
 PROGRAM = "shared.store.provision"  # creates the buckets
 
 
@@ -51,3 +54,23 @@ async def test_it_stops_when_the_command_is_killed(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         while alive(child):  # noqa: ASYNC110 - another process has no event to offer
             await asyncio.sleep(0.02)
+
+
+async def test_a_file_of_the_user_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pydantic.py").write_text("raise SystemExit('a file of the user')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SAFE_PATH, "")
+    monkeypatch.delenv(SAFE_PATH)
+    settings = {"ZELDA_STORE__URL": f"file://{tmp_path}/store"}
+    with pytest.raises(StackError, match="the store cannot be provisioned: a file of the user"):
+        await provision("store", settings)
+    import_as_here(os.environ, str(Path(sys.executable).parent))  # as the program `zelda`, which lies elsewhere
+    await provision("store", settings)
+    assert (tmp_path / "store").is_dir()
+
+
+def test_a_program_that_imports_from_here_lets_others_do_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    environ: dict[str, str] = {}
+    import_as_here(environ, str(tmp_path))
+    assert environ == {}
