@@ -13,7 +13,7 @@ import numpy as np
 
 from services.trainer.executor.executor import Executor
 from services.trainer.executor.macros import ITEMS, Macro, MoveTo, Tile, UseItem
-from services.trainer.executor.outcome import STEPS, WALK, A, B, GameView, StepChooser
+from services.trainer.executor.outcome import STEPS, WAIT, WALK, A, B, GameView, StepChooser
 from services.trainer.exploration.options import OptionMix, StickyOptions
 from services.trainer.exploration.pushes import pushes_between
 from services.trainer.exploration.targets import Target, targets_of
@@ -23,6 +23,8 @@ from shared.game.decoding.state import RoomKey
 
 PUSHES: Final = 8  # steps against a tile; the games move a block or open a lock after 20 frames
 PRESSES: Final = 2
+ACROSS: Final = 9  # steps into a hazard: a jump takes 32 frames, and he must land before the next tile
+LANDING: Final = 8  # steps until he has landed from a jump that was made on the spot
 MACRO_STEPS: Final = 80  # a walk across a small room takes 40
 VISITED: Final = 0x10  # bit of a room's flags
 TRIES: Final = 6  # options that cannot begin here, until a sticky one is drawn
@@ -49,6 +51,8 @@ class RoomMix:
 
 
 Kind = TypeVar("Kind")
+Floor = Mapping[int, Sequence[Tile]]
+"""By kind, the tiles where the hero can stand."""
 
 
 class RoomOptions:
@@ -113,32 +117,47 @@ class RoomOptions:
 
     def _target(self, view: GameView) -> StepChooser:
         """Go to a target, or beside it and act on it. Kinds tried before in this rollout are drawn less often."""
-        offered, room = targets_of(view), view.state.key
+        owned = _items(view)
+        offered, room = targets_of(view, hazards=bool(owned)), view.state.key
         of_kind = self._choose(tuple((1 / (1 + self._tried[room, kind]), found) for kind, found in offered.items()))
         target = of_kind[int(self._rng.integers(len(of_kind)))]
         self._tried[room, target.kind] += 1
         if not target.solid:
             return _Sequence(iter((MoveTo(target.tile),)))
         floor = {kind: [one.tile for one in found if not one.solid] for kind, found in offered.items()}
-        return _Sequence(self._act(target, view, floor))
+        act = self._cross if target.hazard else self._act
+        return _Sequence(act(target, view, floor, owned))
 
-    def _act(self, target: Target, view: GameView, floor: Mapping[int, Sequence[Tile]]) -> Iterator["Macro | _Held"]:
+    def _cross(self, target: Target, view: GameView, floor: Floor, owned: Sequence[int]) -> Iterator["Macro | _Held"]:
+        """Walk beside a hazard, turn to it, use an item and walk on: so a hero jumps over a hole, or swims."""
+        place = self._beside(target, floor)
+        if place is None:
+            return
+        (beside, facing), item = place, owned[int(self._rng.integers(len(owned)))]
+        inventory = view.state.inventory
+        if beside != view.standing:
+            yield MoveTo(beside)
+        if item not in (inventory.equipped_a, inventory.equipped_b):
+            yield UseItem(item, facing)  # puts it on B, and uses it once
+            yield _Held(WAIT, LANDING)
+        yield _Held(WALK[facing], 1)
+        yield _Held(A if item == inventory.equipped_a else B, 1)
+        yield _Held(WALK[facing], ACROSS)
+
+    def _act(self, target: Target, view: GameView, floor: Floor, owned: Sequence[int]) -> Iterator["Macro | _Held"]:
         """Try one thing on a solid target: push it onto another tile, or walk beside it, turn to it and act."""
-        mix, standable = self._mix, {tile for tiles in floor.values() for tile in tiles}
-        owned = sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
+        mix = self._mix
         item = mix.item if owned else 0.0
         ways = (mix.push, "push"), (mix.press, "press"), (item, "item"), (mix.push_onto, "push_onto")
         way = self._choose(ways)
         if way == "push_onto":
             goal = self._floor_tile(floor)
-            yield from pushes_between(target.tile, goal, view.standing, standable)
+            yield from pushes_between(target.tile, goal, view.standing, _standable(floor))
             return
-        column, row = target.tile
-        sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]
-        if not sides:
+        place = self._beside(target, floor)
+        if place is None:
             return
-        side = sides[int(self._rng.integers(len(sides)))]
-        beside, facing = (column + STEPS[side][0], row + STEPS[side][1]), (side + 2) % len(STEPS)
+        beside, facing = place
         if beside != view.standing:
             yield MoveTo(beside)
         turn = WALK[facing]
@@ -151,10 +170,28 @@ class RoomOptions:
             yield _Held(A, PRESSES)
             yield _Held(B, PRESSES)
 
-    def _floor_tile(self, floor: Mapping[int, Sequence[Tile]]) -> Tile:
+    def _beside(self, target: Target, floor: Floor) -> tuple[Tile, int] | None:
+        """Draw a tile beside the target where the hero can stand, and the direction in which he then faces it."""
+        (column, row), standable = target.tile, _standable(floor)
+        sides = [side for side, (dx, dy) in enumerate(STEPS) if (column + dx, row + dy) in standable]
+        if not sides:
+            return None
+        side = sides[int(self._rng.integers(len(sides)))]
+        return (column + STEPS[side][0], row + STEPS[side][1]), (side + 2) % len(STEPS)
+
+    def _floor_tile(self, floor: Floor) -> Tile:
         """Draw a tile where the hero can stand, of each kind as often as of any other."""
         tiles = self._choose(tuple((1.0, tiles) for tiles in floor.values() if tiles))
         return tiles[int(self._rng.integers(len(tiles)))]
+
+
+def _items(view: GameView) -> list[int]:
+    """The items that the hero has, by number."""
+    return sorted(set(ITEMS.values()) & (view.state.inventory.treasures or frozenset()))
+
+
+def _standable(floor: Floor) -> set[Tile]:
+    return {tile for tiles in floor.values() for tile in tiles}
 
 
 @dataclass(slots=True)

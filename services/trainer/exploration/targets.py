@@ -15,28 +15,35 @@ _ALL_SOLID: Final = 0x0F
 
 
 class Target(NamedTuple):
-    """A tile to go to. `solid`: the hero cannot stand on it, so he acts on it from beside."""
+    """A tile to go to. `solid`: the hero cannot stand on it, so he acts on it from beside.
+
+    `hazard`: it lets him in, and he falls or drowns unless an item helps, as holes and water do.
+    """
 
     kind: int
     tile: Tile
     solid: bool
+    hazard: bool = False
 
 
-def targets_of(view: GameView) -> dict[int, list[Target]]:
+def targets_of(view: GameView, hazards: bool = False) -> dict[int, list[Target]]:
     """The targets of the present room by kind: tiles by metatile, and each person and each thing to pick up."""
     found: dict[int, list[Target]] = {}
-    for target in (*_tiles(view), *_objects(view)):
+    for target in (*_tiles(view, hazards), *_objects(view)):
         found.setdefault(target.kind, []).append(target)
     return found
 
 
-def _tiles(view: GameView) -> Iterator[Target]:
+def _tiles(view: GameView, hazards: bool) -> Iterator[Target]:
     grid, metatiles = view.state.grid, view.tiles
     for row in range(grid.height // 2):
         for column in range(grid.width // 2):
             place = row * STRIDE + column
             collision = grid.source[place]
-            if collision != HAZARD:
+            if collision == HAZARD:
+                if hazards:
+                    yield Target(metatiles[place], (column, row), solid=True, hazard=True)
+            else:
                 solid = collision == _ALL_SOLID or collision in SOLID
                 yield Target(metatiles[place], (column, row), solid)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bramble.registration import bramble_game
+from services.trainer.executor.macros import ITEMS
 from services.trainer.executor.outcome import WAIT, WALK, B, GameView
 from services.trainer.exploration.options import OptionMix
 from services.trainer.exploration.pushes import pushes_between
@@ -14,10 +15,12 @@ from services.trainer.exploration.room_options import RoomMix, RoomOptions
 from services.trainer.exploration.targets import OBJECT_KIND, targets_of
 from services.trainer.options.strikes import BLOCKED, Strikes
 from shared.game.decoding.decoder import Decoder
+from shared.game.decoding.grid import tile_of
 from shared.game.decoding.objects import GameObject
 from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
+from shared.game.ram.variables import entries
 from studies.plans.placing import warp
 
 pytestmark = pytest.mark.filterwarnings("ignore:Using SDL2 binaries")
@@ -42,6 +45,12 @@ class Played:
             self._emulator.step(WAIT, 4)
         image, _ = self._emulator.take()
         self.view = GameView(self._decoder.begin(image), image)
+
+    def give(self, item: int) -> None:
+        """Let the hero have one more item, on no button yet."""
+        flags = entries()["treasure_flags"].address
+        self._emulator.poke(flags + item // 8, 1 << item % 8)
+        self._emulator.poke(entries()["inventory"].address, item)
 
     def until(self, reached: Callable[[GameState], bool], mix: RoomMix, seed: int = 0, steps: int = 400) -> list[int]:
         """The actions until the state was reached."""
@@ -168,4 +177,15 @@ def test_blocks_pushed_onto_other_tiles_solve_the_first_puzzle_of_the_mill() -> 
     mill.enter((4, 0x71), (4, 5))
     solved = mill.view.state.progress.events
     mill.until(lambda state: state.progress.events > solved, replace(NOTHING, target=1, push_onto=1), steps=20_000)
+    emulator.close()
+
+
+def test_a_hole_is_crossed_with_the_item_that_jumps() -> None:
+    emulator = Emulator(bramble_game("realm"))
+    cellar = Played(emulator)
+    cellar.give(ITEMS["feather"])
+    cellar.enter((4, 0x52), (6, 3))
+    hazards = {target.tile for found in targets_of(cellar.view, hazards=True).values() for target in found}
+    assert hazards > {target.tile for found in targets_of(cellar.view).values() for target in found}
+    cellar.until(lambda state: tile_of(state.x, state.y)[0] < 3, replace(NOTHING, target=1, item=1), steps=4_000)
     emulator.close()
