@@ -80,7 +80,7 @@ def vote_messages(
 
     With `examples`, answered clips stand between the rubric and the question.
     """
-    text = (f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else "") + facts
+    text = guidance_section(guidance) + facts
     content: str | list[dict[str, Any]] = text
     if frames:
         images = [{"type": "image_url", "image_url": {"url": url}} for url in frames]
@@ -90,6 +90,11 @@ def vote_messages(
         *(vote_examples(dimensions, reason=reason) if examples else ()),
         {"role": "user", "content": content},
     ]
+
+
+def guidance_section(guidance: str) -> str:
+    """Return what precedes the facts: the phase's guidance under its heading; empty without guidance."""
+    return f"GUIDANCE FOR THIS PHASE\n{guidance.strip()}\n\n" if guidance.strip() else ""
 
 
 def pair_messages(
@@ -125,6 +130,7 @@ def facts_budget(
     examples: bool = False,
 ) -> int:
     """Return the tokens left for the facts in a prompt of `most` tokens with frames of these sizes (pixels)."""
-    fixed = token_bound(rubric_message(dimensions, pictures=True)) + token_bound(guidance) + 2 * TEMPLATE_TOKENS
+    fixed = token_bound(rubric_message(dimensions, pictures=True)) + token_bound(guidance_section(guidance))
+    fixed += 2 * TEMPLATE_TOKENS
     fixed += chat_bound(vote_examples(dimensions, reason=True)) if examples else 0
     return most - fixed - sum(image_token_bound(width, height) for width, height in frames)

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from services.coordinator.domain.segment_summary import timeline
+from services.coordinator.domain.segment_summary import MAX_TIMELINE, summarise, timeline
 from services.coordinator.report.data import collect_report_data
 from shared.bus.topology import EXPORTER_SEGMENTS
+from shared.contracts.archive import open_archive
 from shared.contracts.base import sha256
 from shared.contracts.events import ExportRequested
 from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
@@ -17,6 +18,7 @@ from tests.unit.coordinator.api_client import VIEWER, client
 from tests.unit.coordinator.counting_store import CountingStore
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, ROUTE, add_earlier_run
 from tests.unit.coordinator.harness import Harness
+from tests.unit.judge import segment_factory
 
 PNG = b"\x89PNG\r\n\x1a\n"
 GALLERY = f"/runs/{EARLIER}/epochs/0/gallery"
@@ -244,6 +246,23 @@ async def test_a_video_request_reads_no_archive_with_a_known_digest(tmp_path: Pa
     assert harness.store.reads.count(archive) == reads
     (event,) = await harness.consume(EXPORTER_SEGMENTS)
     assert event.data.digest == digest
+
+
+def mark(ram_start: str) -> str:
+    """The mark of the play of one segment from this start."""
+    with open_archive(segment_factory.archive(ram_start=ram_start)) as opened:
+        return summarise(opened).play
+
+
+def test_equal_actions_from_another_start_are_other_play() -> None:
+    assert mark("1" * 64) == mark("1" * 64) != mark("2" * 64)
+
+
+def test_a_timeline_has_no_item_that_may_have_been_there_before_and_an_end() -> None:
+    rows: list[dict[str, Any]] = [{"group": 0, "room": 1, "health": health} for health in range(MAX_TIMELINE + 9)]
+    assert len(timeline(rows)) == MAX_TIMELINE
+    unknown, owned = rows[0], rows[0] | {"treasures": ["sword"]}
+    assert timeline([unknown, owned]) == [], "what the first state does not say may be old"
 
 
 def test_a_timeline_names_rooms_figures_items_and_texts() -> None:

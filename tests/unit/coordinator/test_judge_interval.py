@@ -20,6 +20,15 @@ async def unjudged_epoch(harness: Harness, epoch: int) -> None:
     await harness.passes()
 
 
+async def test_with_overlap_an_unjudged_last_epoch_waits_for_no_judges() -> None:
+    harness = await started_run(judge_interval=2, epochs=4, overlap=True)
+    await live_through(harness, 0)
+    await harness.passes()
+    await unjudged_epoch(harness, 1)
+    shown = await progress(harness)
+    assert (shown.epoch, shown.eta_s) == (2, pytest.approx(2 * EPOCH_S, rel=0.05))
+
+
 def test_by_default_every_epoch_is_judged() -> None:
     stored = RunConfig.from_bytes(b'{"epochs": 4}')
     assert [stored.judges_epoch(epoch) for epoch in range(4)] == [True] * 4

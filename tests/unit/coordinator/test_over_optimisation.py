@@ -36,6 +36,8 @@ def test_two_diverging_epochs_raise_an_alarm_and_name_the_suspects() -> None:
         [(0.0, 1.0), (0.5, 2.0), (1.0, 3.0)],  # both rise: the model is right
         [(0.0, 3.0), (0.5, 2.99), (1.0, 2.98)],  # falls within chance
         [(0.0, 3.0), (0.01, 2.0), (0.02, 1.0)],  # rises within re-estimation
+        [(0.0, 0.0), (0.5, 0.0), (1.0, 0.0)],  # nothing was reached that could be lost
+        [(0.0, 10.0), (-0.1, 1.1), (0.2, 1.0), (0.5, 0.9)],  # falls little, beside the best progress so far
     ],
 )
 def test_no_alarm_without_two_diverging_epochs(rows: list[tuple[float, float]]) -> None:

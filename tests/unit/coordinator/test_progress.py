@@ -1,5 +1,6 @@
 """The progress of a run: figures of the current epoch; unknown ones are null."""
 
+from shared.contracts.card import ComparedPairs
 from shared.contracts.driver import DriverHeartbeat
 from shared.contracts.ids import EpisodeId
 from shared.contracts.progress import EpochRow, RunProgress, RunSummary
@@ -75,6 +76,26 @@ async def test_a_row_omits_an_ordered_model_that_was_not_used() -> None:
     await harness.train(1, reward_model=None)
     await harness.passes()
     assert (await row(harness, 1)).reward_model_epoch is None
+
+
+async def test_scores_of_segments_that_the_epoch_does_not_list_are_not_counted() -> None:
+    """A driver that died had recorded them, and the one after it played on otherwise."""
+    harness = await second_epoch()
+    await harness.train(1, segments=3)
+    await harness.judge(1, segments=5)
+    await harness.passes()
+    found = await row(harness, 1)
+    assert (found.segments_recorded, found.segments_judged, found.segments_waiting) == (3, 3, 0)
+
+
+async def test_a_row_counts_compared_pairs_only_if_they_taught_the_model() -> None:
+    harness = await second_epoch()
+    assert (await row(harness, 0)).reward_model_compared is None
+    await harness.train(1)
+    await harness.judge(1)
+    await harness.train_reward_model(1, labels="pairs", compared=ComparedPairs(train=7))
+    await harness.passes()
+    assert (await row(harness, 1)).reward_model_compared == 7
 
 
 async def test_an_epoch_of_zero_seconds_has_no_rate() -> None:

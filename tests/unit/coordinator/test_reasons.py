@@ -54,6 +54,11 @@ async def test_a_row_says_in_words_which_gates_failed(gates: list[str], figures:
     assert "calm" not in row.reason
 
 
+async def test_many_failed_gates_are_named_as_far_as_a_row_has_room() -> None:
+    (row,) = await refused(gates={f"gate_{number}_of_a_later_version_with_a_long_name": False for number in range(20)})
+    assert 800 < len(row.reason or "") <= 1_000
+
+
 async def test_a_card_of_earlier_versions_names_no_threshold() -> None:
     (row,) = await refused(gates={"enough_pairs": False})
     assert row.reason == "not used: 4 confident pairs, too few"

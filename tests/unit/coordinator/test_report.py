@@ -287,4 +287,11 @@ async def test_the_verdict_says_in_words_what_happened() -> None:
     noisy = [row.model_copy(update={"evaluation": {**(row.evaluation or {}), "milestones_sem": 0.6}}) for row in fallen]
     doubted = verdict(summary.model_copy(update={"epochs": noisy}))[0]
     assert doubted.endswith("between epoch 0 and epoch 1, which chance alone could explain.")
+    equal = [row.model_copy(update={"evaluation": {"milestones_mean": 2.0, "milestones_sem": 0.6}}) for row in fallen]
+    stayed = verdict(summary.model_copy(update={"epochs": equal}))[0]
+    assert stayed == "Milestones per evaluation episode stayed at 2.00 between epoch 0 and epoch 1."
+    unknown = fallen[0].model_copy(update={"reason": "not used: it reads obs/v9, which this version does not know"})
+    refused = verdict(summary.model_copy(update={"epochs": [unknown, fallen[1]]}))
+    assert "0 of 2 reward models may shape; 1 of 2 epochs were shaped by one." in refused, "its gates are not all"
+    assert "The reward model of epoch 1 is not used: it missed its gates." in refused, "the newest is named"
     assert "only one measured" in verdict(summary.model_copy(update={"epochs": fallen[:1]}))[0]

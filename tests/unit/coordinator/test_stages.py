@@ -1,6 +1,8 @@
 """The stages of an epoch: where a run is, how long each took, and when the run will end."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
 
 import pytest
 
@@ -13,6 +15,7 @@ from tests.unit.coordinator.test_progress import progress, row
 
 BATCHES = 640  # steps of an epoch of 600 in batches of 64
 PLAY_S, EVALUATE_S, JUDGE_S, TEACH_S = 64.0, 8.0, 20.0, 6.0
+EVALUATED = MappingProxyType({EVALUATION_S: EVALUATE_S})
 
 
 async def a_run(**config: object) -> Harness:
@@ -30,11 +33,11 @@ async def beat(harness: Harness, epoch: int, state: DriverState, steps: int = 0,
     return await progress(harness)
 
 
-async def live_through(harness: Harness, epoch: int) -> None:
+async def live_through(harness: Harness, epoch: int, evaluation: Mapping[str, float] = EVALUATED) -> None:
     """One epoch at a realistic pace: 5 s to start, then play, evaluation, judges and reward model."""
     started = (await harness.start_order(epoch)).created
     harness.time = started + timedelta(seconds=5 + PLAY_S + EVALUATE_S)
-    await harness.train(epoch, seconds=PLAY_S, steps=BATCHES, metrics={EVALUATION_S: EVALUATE_S})
+    await harness.train(epoch, seconds=PLAY_S, steps=BATCHES, metrics=dict(evaluation))
     harness.time += timedelta(seconds=JUDGE_S + TEACH_S)
     await harness.judge(epoch)
     await harness.train_reward_model(epoch, seconds=TEACH_S)
@@ -135,9 +138,43 @@ async def test_overlapping_judges_count_once() -> None:
     assert shown.eta_s == pytest.approx(2 * (BATCHES / 10 + EVALUATE_S) + JUDGE_S + TEACH_S)
 
 
+async def test_the_judges_of_the_last_epoch_overlap_with_no_play() -> None:
+    harness = await a_run(overlap=True, epochs=2)
+    await live_through(harness, 0)
+    await harness.passes()
+    shown = await beat(harness, 1, "training")
+    assert shown.eta_s == pytest.approx(BATCHES / 10 + EVALUATE_S + JUDGE_S + TEACH_S)
+
+
+async def test_a_run_without_evaluation_needs_no_measured_one() -> None:
+    harness = await a_run(eval_interval=0)
+    await live_through(harness, 0, evaluation={})
+    await harness.passes()
+    shown = await beat(harness, 1, "training")
+    assert shown.eta_s == pytest.approx(2 * (BATCHES / 10 + JUDGE_S + TEACH_S))
+    assert not shown.eta_at_least
+
+
 async def test_the_steps_of_an_epoch_are_whole_batches() -> None:
     shown = await beat(await a_run(), 0, "training", steps=BATCHES)
     assert (shown.steps, shown.epoch_steps, shown.stage_share) == (BATCHES, BATCHES, 1.0)
+
+
+async def test_no_stage_is_more_than_done() -> None:
+    shown = await beat(await a_run(), 0, "training", steps=BATCHES + 64)
+    assert shown.stage_share == 1.0
+
+
+async def test_clocks_that_differ_give_no_negative_times() -> None:
+    """The driver's clock is behind the coordinator's, and the reward model's behind the driver's."""
+    harness = await a_run()
+    await harness.train(0, seconds=PLAY_S, metrics={EVALUATION_S: EVALUATE_S})
+    await harness.judge(0)
+    harness.time += timedelta(seconds=JUDGE_S)
+    await harness.train_reward_model(0, seconds=10 * JUDGE_S)
+    await harness.passes()
+    times = (await row(harness, 0)).stage_seconds
+    assert (times["starting"], times["judging"], times["teaching"]) == (0.0, 0.0, JUDGE_S)
 
 
 async def test_an_ended_run_is_in_no_stage() -> None:

@@ -45,6 +45,14 @@ async def test_stop_ends_in_under_a_minute_even_if_the_trainer_is_dead() -> None
     assert "without a new checkpoint" in str(record.reason)
 
 
+async def test_after_hours_of_training_a_stop_still_waits_for_the_checkpoint() -> None:
+    harness = await training_run()
+    harness.time += timedelta(hours=5)
+    await harness.service.stop(RUN)
+    await harness.passes()
+    assert await harness.state() == "stopping"
+
+
 async def test_resume_continues_the_epoch_with_a_new_attempt() -> None:
     harness = await training_run()
     await harness.service.stop(RUN)

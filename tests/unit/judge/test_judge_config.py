@@ -104,6 +104,7 @@ def test_invalid_judges_file_is_reported_in_one_sentence(tmp_path: Path, change:
         ("- a", "not a mapping"),
         ("phases: [{name: x, when: {is_night: true}}]", "phases.0.when.is_night"),
         ("phases: [{name: x, weights: {puzzle: 1}}]", "must sum to 1"),
+        ("phases: [{name: x, weights: {puzzle: 0}}]", "weights sum to 0.800"),
     ],
 )
 def test_invalid_phases_file_is_reported_in_one_sentence(tmp_path: Path, text: str, says: str) -> None:

@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from services.judge.domain.examples.chat import chat_bound
 from services.judge.domain.facts.events import detect_events
 from services.judge.domain.facts.states import MAX_WORD, StepState
 from services.judge.domain.facts.summary import compute_facts
 from services.judge.domain.facts.timeline import PromptTooLong, render
 from services.judge.domain.prompts import facts_budget, rubric_message, vote_messages
 from services.judge.domain.rubric import reply_schema
+from shared.contracts.scores import DIMENSIONS
 from shared.llm.tokens import image_token_bound
 from tests.unit.judge.segment_factory import facts, states
 
@@ -63,6 +65,15 @@ def test_longest_time_without_a_new_tile_excludes_the_step_onto_it() -> None:
     assert facts({0: {"x": None}}).totals["longest time without a new tile"] is None
 
 
+def test_a_move_within_a_tile_reaches_no_new_tile() -> None:
+    totals = facts({100: {"x": 95}, 200: {"x": 96}}).totals  # from 80: tiles have 16 pixels
+    assert (totals["tiles visited"], totals["longest time without a new tile"]) == (2, 199)
+
+
+def test_rooms_that_the_game_does_not_name_are_unknown() -> None:
+    assert facts({0: {"room": None}}).totals["rooms visited"] is None
+
+
 def test_steps_in_any_menu_are_counted() -> None:
     assert facts({10: {"menu": 1}, 20: {"menu": 3}, 30: {"menu": 0}}).totals["steps in a menu"] == 20
 
@@ -105,6 +116,13 @@ def test_facts_without_room_are_refused_even_without_events() -> None:
         render(facts({}), 300)
 
 
+def test_facts_without_room_for_any_event_do_not_say_that_nothing_happened() -> None:
+    paid = facts({10: {"rupees": 5}})
+    head, _, _ = render(paid, 9_000).partition("step 10")
+    with pytest.raises(PromptTooLong, match=f"the budget is {len(head) + 5}"):
+        render(paid, len(head) + 5)
+
+
 def test_prompt_requests_the_reason_first_and_mentions_pictures_if_any() -> None:
     assert reply_schema(("progress",))["required"] == ["reason", "progress"]
     assert "pictures of it" in rubric_message(("novelty",), pictures=True)
@@ -115,6 +133,14 @@ def test_guidance_precedes_the_facts_and_has_a_heading_only_if_present() -> None
     assert vote_messages(("progress",), "FACTS", "")[1]["content"] == "FACTS"
     guided = vote_messages(("progress",), "FACTS", " Mind the gap. ")[1]["content"]
     assert guided == "GUIDANCE FOR THIS PHASE\nMind the gap.\n\nFACTS"
+
+
+@pytest.mark.parametrize("examples", [False, True])
+@pytest.mark.parametrize("guidance", ["", " Mind the gap.\n"])
+def test_facts_get_all_that_the_rest_of_a_prompt_leaves(guidance: str, examples: bool) -> None:
+    room = facts_budget(DIMENSIONS, guidance, (), most=30_000, examples=examples)
+    chat = vote_messages(DIMENSIONS, "x" * room, guidance, pictures=True, examples=examples)
+    assert chat_bound(tuple(chat)) == 30_000
 
 
 def test_picture_tokens_reduce_the_room_for_facts() -> None:

@@ -67,6 +67,10 @@ def test_good_unknown_and_few_figures_close_no_gate(figures: dict[str, Any]) -> 
     assert closed_gates(report(**figures), LIMITS, "state") == {}
 
 
+def test_as_many_segments_as_the_least_close_a_gate() -> None:
+    assert closed_gates(report(drift=0.3, judged=20), LIMITS, "state").keys() == {"state"}
+
+
 def test_position_bias_counts_against_the_judge_of_pairs_alone() -> None:
     assert closed_gates(report(bias=0.4), LIMITS, "puzzle").keys() == {"puzzle"}
     assert closed_gates(report(bias=0.4), LIMITS, None) == {}

@@ -94,6 +94,7 @@ def test_comparison_reply_must_be_one_of_three_answers() -> None:
     for better in ('"C"', '"a"', "1", "null", '["A"]', '"A or B"'):
         with pytest.raises(InvalidReply):
             parse_pair(f'{{"reason": "x", "better": {better}}}', "stop")
+    assert len(parse_pair(json.dumps({"reason": "x" * 900, "better": "A"}), "stop").reason) == 500, "a record's limit"
     with pytest.raises(InvalidReply, match="the reason is not a text"):
         parse_pair('{"reason": 3, "better": "A"}', "stop")
 

@@ -85,6 +85,7 @@ def test_kappa_is_agreement_beyond_chance() -> None:
     assert cohen_kappa(["A", "B"] * 10, ["A", "B"] * 10) == 1.0
     assert cohen_kappa(["A", "A", "B", "B"], ["A", "B", "A", "B"]) == 0.0
     assert cohen_kappa([], []) is None
+    assert cohen_kappa(["A", "A"], ["A", "A"]) is None, "chance alone explains it"
 
 
 def test_votes_are_merged_by_their_median() -> None:
@@ -123,6 +124,7 @@ def test_votes_with_just_enough_near_the_median_are_not_split() -> None:
 def test_two_valid_votes_of_three_are_a_quorum_and_one_is_not() -> None:
     assert [has_quorum(valid, 3) for valid in range(4)] == [False, False, True, True]
     assert not has_quorum(3, 7)
+    assert not has_quorum(2, 4), "half is no majority"
     assert has_quorum(4, 7)
     assert has_quorum(1, 1)
     assert not has_quorum(0, 0)
@@ -280,6 +282,8 @@ def test_segment_gain_is_what_was_reached_within_it() -> None:
     digests = {"segment_key": "episodes/x", "segment_digest": "1" * 64, "rubric": "default", "status": "dead"}
     scores = SegmentScores.model_validate({**known, **digests})
     assert segment_row(scores, SegmentManifest.model_validate({**facts, "members": {}})).gained == 1
+    lost = {**facts, "milestones_end": 2, "members": {}}
+    assert segment_row(scores, SegmentManifest.model_validate(lost)).gained == 0, "a milestone that is lost again"
 
 
 def test_report_shows_a_judge_that_prefers_the_first_clip() -> None:

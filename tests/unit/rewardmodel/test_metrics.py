@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.special import expit
 
-from services.rewardmodel.domain.baselines import linear_margins, step_features
+from services.rewardmodel.domain.baselines import RIDGE, fit_linear, linear_margins, step_features
 from services.rewardmodel.domain.completeness import OutcomeCounts, count_outcomes
 from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
 from services.rewardmodel.domain.gates import GateInputs, GateThresholds, evaluate_gates
@@ -93,12 +94,23 @@ def test_a_pair_within_an_episode_is_weighted_by_its_draws_alone() -> None:
     assert pair_mean_interval(right, first, second, [np.array([0, 3])]) is None
 
 
+def test_the_interval_leaves_out_a_fortieth_at_each_end() -> None:
+    episodes = np.arange(41)
+    draws = list(np.eye(41, dtype=np.int64))  # each draws one episode, whose pair has the episode's number as its value
+    assert pair_mean_interval(episodes.astype(float), episodes, episodes, draws) == pytest.approx((1.0, 39.0))
+
+
 @pytest.mark.parametrize("true_temperature", [0.3, 1.0, 4.0])
 def test_the_true_temperature_is_recovered(true_temperature: float) -> None:
     rng = np.random.default_rng(0)
     margin = rng.normal(0, 2, 20_000)
     outcome = (rng.random(20_000) < 1 / (1 + np.exp(-margin / true_temperature))).astype(float)
     assert fit_temperature(margin, outcome) == pytest.approx(true_temperature, rel=0.12)
+
+
+def test_a_model_that_is_always_right_is_not_called_certain() -> None:
+    """Ten right pairs and the pseudo-pair against the model: ten of eleven are right."""
+    assert expit(1 / fit_temperature(np.ones(10), np.ones(10))) == pytest.approx(10 / 11, abs=0.01)
 
 
 def test_calibration_error_separates_honest_and_overconfident_models() -> None:
@@ -187,6 +199,19 @@ def test_the_step_index_baseline_exposes_a_judge_of_time() -> None:
     share = accuracy(found.hits, every.confident)
     assert share is not None
     assert share > 0.85
+
+
+def test_linear_weights_have_the_greatest_likelihood_with_the_ridge() -> None:
+    """The gradient is 0 there: a pair counts by its weight, and large weights of features are held back."""
+    rng = np.random.default_rng(0)
+    features, value = rng.normal(0, 1, (30, 3)), rng.uniform(0, 1, 30)
+    first, second = np.arange(29), np.arange(1, 30)
+    pairs = label_pairs(RatingArrays(value, np.full(30, 0.1), np.linspace(0, 1, 30)), first, second, PairingConfig())
+    weights = fit_linear(features, pairs)
+    difference = features[first] - features[second]
+    pull = difference.T @ (pairs.weight * (pairs.target - expit(difference @ weights)))
+    np.testing.assert_allclose(pull, RIDGE * weights, atol=1e-9)
+    assert np.abs(weights).max() > 0.1
 
 
 def test_the_step_position_of_a_segment_is_its_middle() -> None:

@@ -1,5 +1,7 @@
 """Scores become pairs: capped per segment, soft where votes disagree, tied where scores are close."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,7 +20,7 @@ from services.rewardmodel.domain.preferences import (
     sample_pairs,
     stack_blocks,
 )
-from services.rewardmodel.domain.ratings import Rating, rating_of
+from services.rewardmodel.domain.ratings import Rating, data_digest, rating_of
 from services.rewardmodel.domain.segment_selection import FREE_OLD_SEGMENTS, select_ratings
 from shared.contracts.ids import Digest, EpisodeId, JudgeName, SegmentId
 from shared.contracts.scores import SegmentScores
@@ -121,6 +123,7 @@ def test_ties_have_at_most_their_share_of_the_weight() -> None:
     assert blocks is not None
     ties = blocks.target == 0.5
     assert blocks.weight[ties].sum() <= RULES.tie_share * blocks.weight.sum() * 1.001
+    assert blocks.weight[ties].sum() == pytest.approx(RULES.tie_share * blocks.weight.sum()), "no less than allowed"
     assert blocks.weight[~ties].sum() > 0
 
 
@@ -265,6 +268,12 @@ def test_heldout_and_validation_folds_differ(folds: int) -> None:
 def stored(epoch: int, number: int) -> Rating:
     segment = SegmentId(f"e{epoch}-s{number}")
     return Rating(epoch, EpisodeId("e1"), segment, "k", Digest("1" * 64), "d", 0.5, 0.1, 1.0)
+
+
+def test_the_digest_of_the_data_depends_on_votes_and_not_on_order() -> None:
+    one, other = (replace(stored(0, number), score_digest=digest) for number, digest in enumerate("ab"))
+    assert data_digest([one, other]) == data_digest([other, one])
+    assert data_digest([one, replace(other, score_digest="c")]) != data_digest([one, other])
 
 
 def test_selection_keeps_all_new_and_a_stable_share_of_old_segments() -> None:
