@@ -12,7 +12,7 @@ from cli.stack import ports
 from tests.port_shares import share_of_ports
 from tests.servers import NatsServer, S3Server
 
-# Before a test imports torch. The tests run three at a time: one that calculated on both cores would wait for the others.
+# Before a test imports torch. Three tests run at a time: one that calculated on both cores would hold up the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers run at the same time, and a port is free until its server starts: each worker has ports of its own.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))

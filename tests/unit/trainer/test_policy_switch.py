@@ -107,6 +107,11 @@ def test_takeover_ends_after_its_steps_and_cools_down() -> None:
     assert switch.step(shown[0]) == "planner", "the cool-down is over and the dialog is still there"
 
 
+def test_without_a_cool_down_the_need_must_show_itself_again() -> None:
+    switch = PolicySwitch(SwitchLimits(hysteresis=3, dialog_steps=2, cool_down=0))
+    assert modes(switch, [reading(True)] * 9) == "oolloooll"
+
+
 def test_lost_health_ends_a_takeover() -> None:
     switch = PolicySwitch(LIMITS)
     assert modes(switch, [reading(puzzle=True)] * 4 + [reading(puzzle=True, health=11)]) == "oollo"

@@ -2,6 +2,7 @@
 
 from collections import Counter, deque
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,15 @@ def test_a_milestone_is_recorded_even_late_in_the_epoch() -> None:
     for i in range(900):
         sampler.decide(ordinary(i))
     assert sampler.decide(Candidate(segment="late", level=0, gained=1)) == "milestone"
+
+
+def test_a_reserve_that_was_used_is_kept_no_longer() -> None:
+    """A quarter of a budget of 8 is reserved for milestones: two of them use it, and six are left for 98 segments."""
+    sampler = Sampler(Quota(share=1.0, milestones=True, budget=8, expected=100), seed=3)
+    assert sampler.rate() == pytest.approx((8 - 2) / 100)
+    for name in ("first", "second"):
+        assert sampler.decide(Candidate(segment=name, level=0, gained=1)) == "milestone"
+    assert sampler.rate() == pytest.approx(6 / 98)
 
 
 def test_milestones_can_be_switched_off() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.trainer.domain.backward import leg_at, longest_episode, smoothed_success, spread_points
+from services.trainer.domain.backward import leg_at, leg_points, longest_episode, smoothed_success, spread_points
 from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
 from services.trainer.other_ways.lost_episodes import LostMoment
@@ -13,6 +13,7 @@ from services.trainer.restarts.trail import LOOK_AHEAD, Trail
 from services.trainer.state_archive.cell import ArchiveCell, cell_of
 from services.trainer.state_archive.goal import ArchiveGoal, TrailPoint, TrajectoryLeg
 from services.trainer.state_archive.legs import LEG_STEPS, TrajectoryMoment, legs_of, with_trails
+from shared.contracts.learning.restarts import RestartsConfig
 from shared.game.emulator.start import true_start
 from shared.game.observation.counters import LASTING
 from tests.unit.trainer.archived_play import CONFIG, leg
@@ -344,6 +345,11 @@ def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
     legs = [leg(0, 100), leg(100, 200), leg(200, 300)]
     points = spread_points(legs, [1.0, 0.2, 0.7], 3)
     assert [sum(leg_at(legs, point) == number for point in points) for number in range(3)] == [4, 33, 13]
+
+
+def test_starts_lie_at_least_a_step_apart() -> None:
+    near = RestartsConfig(share=0.5, mode="backward", stride=1, window=8)
+    assert leg_points(leg(0, 100), 100, near, 8) == list(range(99, 91, -1))
 
 
 def test_success_is_smoothed_over_the_epochs() -> None:
