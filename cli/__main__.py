@@ -8,7 +8,7 @@ from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from cli.console import print_status
-from cli.errors import FAILED, INTERRUPTED, OK, UNREACHABLE, USAGE, CliError
+from cli.errors import FAILED, INSTALL, INTERRUPTED, OK, UNREACHABLE, USAGE, CliError
 from shared.process.exits import flush_and_exit
 
 OWN_PACKAGES = (
@@ -18,7 +18,6 @@ OWN_PACKAGES = (
     "shared",
     "studies",
 )  # a missing module of these is a bug: show its traceback
-INSTALL = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[{}]'"
 EXTRAS = {
     "client": ("rich", "typer"),
     "judge": ("PIL", "httpx", "yaml"),

@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "epoch": ("cli.commands.epoch", "Train a single epoch, without judges."),
     "judge": ("cli.commands.judge", "Judge a run's segments again, or compare two judges."),
     "rewardmodel": ("cli.commands.rewardmodel", "Train the reward model of an epoch, without the service."),
-    "policy": ("cli.commands.policy", "Watch a trained policy play, or export it."),
+    "policy": ("cli.commands.policy", "Watch a trained policy play, evaluate it, or export it."),
     "states": ("cli.saved_states.command", "Save, list and show states where runs begin episodes."),
     "export": ("cli.commands.export", "Export segments as frames, videos and data sets."),
     "study": ("cli.commands.study", "Compare ways of training over several seeds."),

@@ -23,6 +23,10 @@ MEANINGS: Final = {
 }
 
 
+INSTALL: Final = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[{}]'"
+"""How to install what an extra of pyproject.toml names; no index of packages has this project."""
+
+
 class CliError(Exception):
     """Ends `zelda` with an exit code. The message is one sentence for the user: what is wrong, where, what to do."""
 

@@ -1,17 +1,31 @@
 """Checks output paths before a command does any work."""
 
+import os
 from pathlib import Path
+from typing import Final
 
 from cli.errors import USAGE, CliError
 
+PICTURE: Final = (".png",)
+VIDEO: Final = (".mp4",)
 
-def require_writable_file(file: Path) -> None:
-    """CliError if `file` is a directory, or if its parent directory is missing."""
+
+def require_writable_file(file: Path, endings: tuple[str, ...] = ()) -> None:
+    """CliError if `file` is something else than a file, cannot be written, or has none of the `endings`, if any.
+
+    A device or a pipe is refused: several writers put a complete file in the place of what has its name.
+    """
     if file.is_dir():
         raise CliError(USAGE, f"{file} is a directory: name a file.")
     parent = file.absolute().parent
     if not parent.is_dir():
         raise CliError(USAGE, f"The directory {parent} for {file.name} does not exist: create it first.")
+    if file.exists() and not file.is_file():
+        raise CliError(USAGE, f"{file} is a device or a pipe: name a file.")
+    if endings and file.suffix.lower() not in endings:
+        raise CliError(USAGE, f"{file} has the wrong ending: name a file that ends in {' or '.join(endings)}.")
+    if not os.access(file if file.exists() else parent, os.W_OK):
+        raise CliError(USAGE, f"{file} cannot be written: choose a file or a directory that you may change.")
 
 
 def require_directory(path: Path) -> None:

@@ -1,8 +1,10 @@
 """Parses the arguments that describe a run: its name, `--set FIELD=VALUE` pairs and `--config FILE`."""
 
 import json
+from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from cli.errors import NOT_FOUND, USAGE, CliError, end_sentence
@@ -43,8 +45,11 @@ def parse_fields(pairs: list[str], base: dict[str, Any] | None = None) -> dict[s
     return nested
 
 
-def run_config(values: dict[str, Any]) -> "RunConfig":
-    """Validate the configuration of a run; CliError names the first invalid field."""
+def run_config(values: dict[str, Any], named: Mapping[str, str] = MappingProxyType({})) -> "RunConfig":
+    """Validate the configuration of a run; CliError names the first invalid field.
+
+    `named` maps fields to the options that set them; `--set` sets the others.
+    """
     from pydantic import ValidationError
 
     from shared.config.problems import first_problem
@@ -53,7 +58,8 @@ def run_config(values: dict[str, Any]) -> "RunConfig":
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        raise CliError(USAGE, end_sentence(f"--set {first_problem(error, RunConfig)}")) from error
+        field, _, reason = first_problem(error, RunConfig).partition(": ")
+        raise CliError(USAGE, end_sentence(f"{named.get(field, f'--set {field}')}: {reason}")) from error
 
 
 def parse_run_id(name: str) -> RunId:

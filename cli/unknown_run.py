@@ -1,4 +1,4 @@
-"""The sentence about a run that does not exist, the same in every command."""
+"""The sentences about a run that does not exist, or lacks what a command reads: the same in every command."""
 
 from collections.abc import Sequence
 
@@ -21,3 +21,17 @@ async def require_run(store: Store, run: RunId) -> None:
         return
     listed = await store.list(keys.run_index_prefix())
     raise unknown_run(run, [entry.key.rpartition("/")[2] for entry in listed])
+
+
+async def require_summary(store: Store, run: RunId) -> None:
+    """CliError if no coordinator writes the run's summary, because `zelda epoch` trains the run."""
+    from shared.state.runs import RunRecords
+
+    if await store.exists(keys.run_summary(run)):
+        return
+    if (await RunRecords(store).latest(run)).external:
+        raise CliError(
+            NOT_FOUND,
+            f"{run} has no summary, because `zelda epoch` trained it and a coordinator writes summaries: "
+            "its policy, its segments and their scores can be read.",
+        )

@@ -95,9 +95,13 @@ class StudyPlan(BaseModel):
             raise InvalidStudy(
                 f"{folder} contains a study of an earlier version: read it with --show, or choose another folder."
             )
-        if saved.settings() != self.settings() or not saved.labels.agrees(self.labels):
+        other = difference(saved.settings(), self.settings())
+        if other is None and not saved.labels.agrees(self.labels):
+            other = "labels or advisers"
+        if other is not None:
             raise InvalidStudy(
-                f"{folder} contains another study: resume it with its original options, or choose another folder."
+                f"{folder} contains another study (it differs in {other}): resume it with its original options, or "
+                "choose another folder."
             )
         # Finished trials of other arms and seeds stay in the comparison.
         arms = tuple(dict.fromkeys((*saved.arms, *self.arms)))
@@ -158,6 +162,14 @@ class StudyPlan(BaseModel):
         """Load the curves of all finished trials of the folder."""
         files = {trial: self.result_file(folder, trial) for trial in self.trials()}
         return {trial: Curve.of(json.loads(file.read_bytes())) for trial, file in files.items() if file.exists()}
+
+
+def difference(one: Any, other: Any, name: str = "") -> str | None:
+    """Return the path of the first value that differs, e.g. `run.ppo.discount`, or None."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        paths = ((key, f"{name}.{key}".lstrip(".")) for key in {**one, **other})
+        return next((hit for key, path in paths if (hit := difference(one.get(key), other.get(key), path))), None)
+    return None if one == other else name
 
 
 def _present_form(stored: Any) -> Any:

@@ -15,7 +15,7 @@ from shared.config.problems import first_problem
 from shared.contracts.run import StoredRunConfig
 from studies.arms import ARMS
 from studies.curves import Curve
-from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
+from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial, difference
 from studies.summary import summarise
 from studies.whole_file import write_whole
 
@@ -74,11 +74,11 @@ class Results(BaseModel):
     @classmethod
     def open(cls, file: Path, plan: StudyPlan, command: str, commit: str, cores: int) -> Self:
         """Load the file, or begin a new one; InvalidStudy if it is damaged or holds another study."""
-        new = {"command": command, "date": date.today(), "commit": commit, "cores": cores}
         if not file.exists():
+            new = {"command": command, "date": date.today(), "commit": commit, "cores": cores}
             return cls.model_validate({**new, "settings": plan.settings(), "labels": plan.labels})
         found = cls.load(file)
-        different = _difference(_completed(found.settings, file), _completed(plan.settings(), file))
+        different = difference(_completed(found.settings, file), _completed(plan.settings(), file))
         if different is not None:
             raise InvalidStudy(
                 f"{file} holds a study with another {different}: use the options of its command, or another file."
@@ -87,7 +87,7 @@ class Results(BaseModel):
             raise InvalidStudy(
                 f"{file} holds trials with other labels or advisers: use the options of its command, or another file."
             )
-        return found.model_copy(update={**new, "labels": found.labels.joined(plan.labels)})
+        return found.model_copy(update={"command": command, "labels": found.labels.joined(plan.labels)})
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -103,13 +103,18 @@ class Results(BaseModel):
         """Return the curves of all trials of the file."""
         return {Trial(arm, one.world, one.seed): one.curve for arm, trials in self.trials.items() for one in trials}
 
-    def add(self, curves: Mapping[Trial, Curve], commit: str) -> None:
-        """Add finished trials. A trial that the file has already stays as it is."""
+    def add(self, curves: Mapping[Trial, Curve], commit: str, cores: int | None = None) -> None:
+        """Add finished trials. A trial that the file has already stays as it is.
+
+        Date, commit and cores (if given) become those of the new trials; without new ones they stay.
+        """
         known = self.curves()
-        for trial, curve in curves.items():
-            if trial not in known:
-                found = FinishedTrial(world=trial.world, seed=trial.seed, commit=commit, curve=curve)
-                self.trials.setdefault(trial.arm, []).append(found)
+        new = {trial: curve for trial, curve in curves.items() if trial not in known}
+        for trial, curve in new.items():
+            found = FinishedTrial(world=trial.world, seed=trial.seed, commit=commit, curve=curve)
+            self.trials.setdefault(trial.arm, []).append(found)
+        if new:
+            self.date, self.commit, self.cores = date.today(), commit, cores or self.cores
         for trials in self.trials.values():
             trials.sort(key=lambda one: (one.world, one.seed))
 
@@ -141,14 +146,6 @@ def _completed(settings: dict[str, Any], file: Path) -> dict[str, Any]:
     if found.format != FORMAT:
         raise InvalidStudy(f"{file} holds a study of an earlier version: choose another file.")
     return found.model_dump(mode="json")
-
-
-def _difference(one: Any, other: Any, name: str = "") -> str | None:
-    """Return the path of the first value that differs, e.g. `run.ppo.discount`, or None."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        paths = ((key, f"{name}.{key}".lstrip(".")) for key in {**one, **other})
-        return next((hit for key, path in paths if (hit := _difference(one.get(key), other.get(key), path))), None)
-    return None if one == other else name
 
 
 def _compact(data: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ import asyncio
 import os
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -107,6 +108,9 @@ async def _run_demo(options: StackOptions, name: str, config: dict[str, Any], di
         watching = asyncio.create_task(asyncio.to_thread(_watch, system, name, config, stop))
         try:
             await asyncio.wait({watching, system.supervisor}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await asyncio.to_thread(_stop_run, system, name)
+            raise
         finally:
             stop.set()
         if system.supervisor.done():
@@ -123,6 +127,12 @@ def _watch(system: LocalStack, name: str, config: dict[str, Any], stop: threadin
     with open_client(system.connection) as client:
         client.post("/runs", {"run": name, "config": config})
         return watch_run(client, name, as_json=False, stop=stop)
+
+
+def _stop_run(system: LocalStack, name: str) -> None:
+    """Stop the run: the next system in this directory would go on with it, beside its own."""
+    with suppress(CliError), open_client(system.connection) as client:  # it has not begun, or no coordinator answers
+        client.post(f"/runs/{name}/stop")
 
 
 async def _report(system: LocalStack, name: str, state: str, directory: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from cli.client import LOCAL_CONNECTION, open_client
 from cli.console import print_json, print_line, print_status
-from cli.errors import FAILED, OK, CliError
+from cli.errors import FAILED, INSTALL, OK, CliError
 from cli.stack.layout import Connection
 from cli.stack.ports import PortAllocator
 from cli.stack.process import StackError
@@ -113,9 +113,7 @@ def check_packages() -> Iterator[CheckResult]:
     for service, names in PACKAGES.items():
         missing = [name for name in names if find_spec(name) is None]
         detail = f"missing {', '.join(missing)}" if missing else "complete"
-        yield CheckResult(
-            f"packages of {service}", not missing, detail, f"pip install 'zelda-rlaif[{service}]', or make setup"
-        )
+        yield CheckResult(f"packages of {service}", not missing, detail, INSTALL.format(service))
 
 
 def check_program(name: str) -> CheckResult:
@@ -152,7 +150,9 @@ def check_rom(rom: Path | None) -> CheckResult:
 
     try:
         return CheckResult("rom", True, identify_rom(read_rom(rom)).name)
-    except (OSError, ZeldaError) as error:
+    except OSError as error:
+        return CheckResult("rom", False, f"{rom}: {error.strerror}", "name the .gbc file of the game")
+    except ZeldaError as error:
         return CheckResult("rom", False, str(error), "use an unmodified ROM image, or play Bramble")
 
 

@@ -50,7 +50,7 @@ PASSED_ON = ("ZELDA_DRIVER__", "ZELDA_LOG__")
 def epoch(
     name: Annotated[str, typer.Option("--run", help="name of the run; repeat it to train the next epoch")] = "single",
     set_: Annotated[
-        list[str] | None, typer.Option("--set", "-s", help="a field of the run; used only for epoch 0")
+        list[str] | None, typer.Option("--set", "-s", help="a field of the run; epoch 0 chooses it, later ones keep it")
     ] = None,
     store: Annotated[
         Path | None,
@@ -68,7 +68,8 @@ def epoch(
     image = find_rom(os.environ, rom)
     require_rom(config.game, image)
     store_settings = _store_settings(store)
-    result = run_cancellable(lambda: _train(run, config, store_settings, driver_environment(store_settings, image)))
+    environment = driver_environment(store_settings, image)
+    result = run_cancellable(lambda: _train(run, config, set_ or [], store_settings, environment))
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
@@ -100,10 +101,11 @@ def driver_environment(store_settings: StoreSettings, rom: Path | None) -> dict[
 
 
 async def _train(
-    run: RunId, config: RunConfig, store_settings: StoreSettings, environment: Mapping[str, str]
+    run: RunId, config: RunConfig, pairs: list[str], store_settings: StoreSettings, environment: Mapping[str, str]
 ) -> EpochFinishedRecord:
     store = open_store(store_settings)
     runs = RunRecords(store)
+    await _require_kept_fields(runs, run, pairs)
     await _require_starts(store, config)
     record = await _start_or_resume(runs, run, config)
     number_ = await _request_epoch(store, record)
@@ -118,6 +120,22 @@ async def _train(
     await runs.append(_next_revision(await runs.latest(run), "stopped", "A single epoch was requested."))
     await driver.wait()  # it exits when it reads the stopped record
     return result
+
+
+async def _require_kept_fields(runs: RunRecords, run: RunId, pairs: list[str]) -> None:
+    """CliError if the run began with another value of one of these `FIELD=VALUE`, which would be ignored."""
+    try:
+        kept = (await runs.latest(run)).config
+    except NotFound:
+        return
+    began = kept.model_dump(mode="json")
+    other = [pair for pair in pairs if run_config(parse_fields([pair], base=began)) != kept]
+    if other:
+        raise CliError(
+            CONFLICT,
+            f"--set {', '.join(other)}: {run} began with another value, and a run keeps its settings. "
+            "Leave it out, or choose another name with --run.",
+        )
 
 
 async def _require_starts(store: Store, config: RunConfig) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from cli.console import format_duration, overwrite_line, print_json, print_line, print_status
 from cli.errors import USAGE, CliError
-from cli.output_paths import require_directory, require_writable_file
+from cli.output_paths import VIDEO, require_directory, require_writable_file
 from cli.run_arguments import run_config
 from cli.stack.lock import locked_directory, locked_file
 from cli.stack.signals import interrupt_on_signals
@@ -64,11 +64,12 @@ def explore(
     folder = out or Path("runs") / f"explore-{world.replace(':', '-')}-{seed}"
     require_directory(folder)
     file = results or folder / RESULT_FILE
-    for wanted in (results, video):
-        if wanted is not None:
-            require_writable_file(wanted)
+    if results is not None:
+        require_writable_file(results)
+    if video is not None:
+        require_writable_file(video, VIDEO)
     _read(file)
-    run_config({"world": world})  # names a misspelt world in one sentence
+    run_config({"world": world}, {"world": "WORLD"})  # names a misspelt world in one sentence
     with locked_directory(folder, "exploration", "wait for it"), interrupt_on_signals():
         plan = _plan(world, seed, selection, options, cell, frame_skip)
         result = _explore(folder, (file, video), plan, steps, jobs or usable_cores())
@@ -162,6 +163,8 @@ def _save(exploration: "Exploration", milestones: list[str], file: Path, jobs: i
     result = result_of(exploration, milestones, origin)
     with locked_file(file):
         kept = _read(file)
+        if (known := kept.same(result)) is not None:
+            return known  # nothing was explored since: its date, commit and cores are those of the exploration
         kept.add(result)
         write_whole(file, kept.model_dump_json(indent=1) + "\n")
     return result

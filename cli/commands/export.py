@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from cli.commands import export_trackers
 from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
-from cli.output_paths import require_directory, require_writable_file
+from cli.output_paths import VIDEO, require_directory, require_writable_file
 from cli.service_settings import reachable_store
 from cli.stored_runs import read_store
 from cli.unknown_run import require_run
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Export segments as frames, videos and data sets.", no_args_is_help=True)
 app.add_typer(export_trackers.app)
+SEGMENTS_FOLDER: Final = Path("exports")
 Run = Annotated[str, typer.Argument(help="name of the run", metavar="RUN")]
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="only this epoch")]
 Episode = Annotated[str | None, typer.Option("--episode", help="only this episode")]
@@ -30,9 +31,10 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 @app.command()
 def segments(
     run: Run,
-    to: Annotated[Path, typer.Option("--to", help="directory that receives RUN/epoch_N/EPISODE/SEGMENT/")] = Path(
-        "exports"
-    ),
+    to: Annotated[
+        Path | None,
+        typer.Option("--to", help="directory that receives RUN/epoch_N/EPISODE/SEGMENT/; default: exports"),
+    ] = None,
     segment: Annotated[str | None, typer.Option("--segment", help="only this segment")] = None,
     episode: Episode = None,
     epoch: Epoch = None,
@@ -55,13 +57,16 @@ def segments(
 
     selection = _selection(run, epoch, episode, segment, best)
     if video is not None:
+        if to is not None or video_only:
+            raise CliError(USAGE, "--video writes one file and no folders: leave out --to and --video-only.")
         _export_video(run, selection, video, whole_episodes, as_json)
         return
     if whole_episodes:
         raise CliError(USAGE, "--whole-episodes makes a video: name its file by --video.")
-    require_directory(to)
+    folder = to or SEGMENTS_FOLDER
+    require_directory(folder)
     result = _run(
-        lambda: export_segments(_exporter_settings(video_only), selection, to, _print_above_progress, show_progress)
+        lambda: export_segments(_exporter_settings(video_only), selection, folder, _print_above_progress, show_progress)
     )
     paths = [str(path) for path in result.exported]
     if as_json and (paths or result.failed):
@@ -148,7 +153,7 @@ def _require_complete(run: str, done: int, failed: int) -> None:
 def _export_video(run: str, selection: "SegmentSelection", video: Path, whole_episodes: bool, as_json: bool) -> None:
     from services.exporter.on_demand import export_video
 
-    require_writable_file(video)
+    require_writable_file(video, VIDEO)
     result = _run(
         lambda: export_video(
             _exporter_settings(), selection, video, _print_above_progress, show_progress, whole_episodes

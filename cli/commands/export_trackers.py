@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import overwrite_line, print_line
-from cli.errors import NOT_FOUND, CliError
+from cli.errors import FAILED, NOT_FOUND, CliError
 from cli.output_paths import require_directory
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
@@ -38,14 +38,20 @@ def tensorboard(
 @app.command()
 def mlflow(
     name: Name,
-    uri: Annotated[str, typer.Option(help="tracking server, or a directory as file:...")] = "http://127.0.0.1:5000",
+    uri: Annotated[str, typer.Option(help="address of the tracking server")] = "http://127.0.0.1:5000",
     experiment: Annotated[str, typer.Option(help="name of the experiment")] = "zelda",
     follow: Follow = False,
 ) -> None:
     """Send configuration and figures to MLflow as one run. Needs the extra `mlflow`."""
+    from mlflow.exceptions import MlflowException
+
     from services.exporter.adapters.trackers import MlflowTracker
 
-    _feed(name, follow, lambda run, config: MlflowTracker(uri, experiment, run, config))
+    try:
+        _feed(name, follow, lambda run, config: MlflowTracker(uri, experiment, run, config))
+    except MlflowException as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise CliError(FAILED, f"MLflow at {uri}: {reason}. Check --uri, and that its server runs.") from error
     print_line(f"{uri}: experiment {experiment}, run {name}")
 
 

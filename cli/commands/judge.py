@@ -10,10 +10,10 @@ import typer
 from cli.bank.labels import labels
 from cli.commands.judge_bench import bench
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
-from cli.errors import FAILED, NOT_FOUND, CliError
+from cli.errors import FAILED, NOT_FOUND, UNREACHABLE, CliError
 from cli.judging.judges_file import read_judges
 from cli.judging.progress import JudgingProgress
-from cli.output_paths import require_writable_file
+from cli.output_paths import PICTURE, require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.service_settings import load_settings, reachable_store
 from cli.stored_runs import read_store
@@ -58,7 +58,7 @@ def segments(
         print_status(
             f"Judging {run} into rubric version {file.rubric!r} with {', '.join(judge.name for judge in file.judges)}."
         )
-        done = asyncio.run(_pass(own, file, parse_run_id(run), epoch, slots))
+        done = _judged(own, file, parse_run_id(run), epoch, slots)
         if done.judged + done.abstained + done.dead + done.before == 0:
             read_store(lambda store: require_run(store, RunId(run)))
             raise CliError(
@@ -91,7 +91,7 @@ def compare(
 ) -> None:
     """Compare two judges on the segments of a run: agreement, correlation with true progress, cost."""
     if plot is not None:
-        require_writable_file(plot)
+        require_writable_file(plot, PICTURE)
     with reachable_store():
         result = asyncio.run(_compared(_settings(), parse_run_id(run), epoch, (first, second)))
     if plot is not None:
@@ -160,6 +160,16 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
     )
     figure.colorbar(dots, label="milestones gained in the segment")
     figure.savefig(path, dpi=110, format="png")
+
+
+def _judged(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":
+    from shared.llm.port import RouteUnavailable
+
+    try:
+        return asyncio.run(_pass(own, file, run, epoch, slots))
+    except RouteUnavailable as error:
+        advice = "start its server, or name other judges with --judges FILE or --rules"
+        raise CliError(UNREACHABLE, f"{error}: {advice}.") from error
 
 
 async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

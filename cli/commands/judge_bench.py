@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ import typer
 from cli.console import format_number, overwrite_line, print_json, print_line, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.judging.judges_file import read_judges
-from cli.output_paths import require_writable_file
+from cli.output_paths import PICTURE, require_writable_file
 from cli.stack.lock import locked_file
 from cli.study.command import commit
 from studies.plan import NOISY_ACCURACY
@@ -36,9 +36,7 @@ def bench(
     judges: Annotated[Path | None, typer.Option("--judges", help="YAML file with routes and judges")] = None,
     rules: Annotated[bool, typer.Option("--rules", help="measure the rules judge, and the baselines")] = False,
     half: Annotated[str, typer.Option(help="dev, for choosing prompts and models, or test, for the result")] = "dev",
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="ask about the first N segments of the half; they are a random sample")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="ask about the first N segments, a random sample")] = None,
     world: Annotated[str | None, typer.Option(help="ask about this world alone: labels for `zelda study`")] = None,
     variant: Annotated[
         str,
@@ -73,12 +71,13 @@ def bench(
     from studies.judges.bank import Bank, BankError
     from studies.judges.pairs import draw_pairs
 
-    chosen = _half(half)
-    for file in filter(None, (results, plot)):
-        require_writable_file(file)
+    chosen, asks = _half(half), judges is not None or rules
+    given = {"--limit": limit, "--world": world, "--name": name, "--pairs": pairs, "--any-gain": any_gain}
+    _require_use({**given, "--variant": variant != "plain", "--slots": slots != 1}, asks=asks)
+    _require_writable(results, plot)
     try:
         bank = Bank.load() if own_bank is None else Bank.load(own_bank)
-        if judges is not None or rules:
+        if asks:
             panel = read_judges(judges, rules=rules)
             kept = _open_answers(panel, name, out, bank)
             segments = _of_world(bank, bank.half(chosen), world)[:limit]
@@ -92,6 +91,27 @@ def bench(
     except (AnswersError, BankError) as error:
         raise CliError(FAILED, end_sentence(str(error))) from error
     _show(chosen, rows, plot, as_json=as_json)
+
+
+def _require_writable(results: Path | None, plot: Path | None) -> None:
+    if results is not None:
+        require_writable_file(results)
+    if plot is not None:
+        require_writable_file(plot, PICTURE)
+
+
+def _require_use(options: Mapping[str, object], *, asks: bool) -> None:
+    """CliError if one of these options is given and would be ignored."""
+    given = [option for option, value in options.items() if value]
+    if given and not asks:
+        raise CliError(
+            USAGE, f"{', '.join(given)}: only a command that asks judges uses it; add --judges FILE or --rules."
+        )
+    if "--any-gain" in given and "--pairs" not in given:
+        raise CliError(USAGE, "--any-gain draws pairs: add --pairs N.")
+    ignored = [option for option in ("--variant", "--slots") if option in given and "--pairs" in given]
+    if ignored:
+        raise CliError(USAGE, f"--pairs compares plain segments one pair at a time: leave out {', '.join(ignored)}.")
 
 
 def _half(name: str) -> "Half":

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,9 +15,10 @@ from cli.console import overwrite_line, print_json, print_line, print_status
 from cli.errors import FAILED, USAGE, CliError
 from cli.judging.judges_file import read_judges
 from cli.judging.progress import JudgingProgress
-from cli.output_paths import require_writable_file
+from cli.output_paths import VIDEO, require_writable_file
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name, run_names
+from cli.stack.signals import interrupt_on_signals
 from cli.stored_runs import read_store
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from services.judge.config import JudgesFile
     from services.trainer.env.game_session import EpisodeReport
 
-app = typer.Typer(help="Watch a trained policy play, or export it.", no_args_is_help=True)
+app = typer.Typer(help="Watch a trained policy play, evaluate it, or export it.", no_args_is_help=True)
 Epoch = Annotated[int | None, typer.Option("--epoch", min=0, help="policy after this epoch; default: the newest")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON")]
 Best = Annotated[bool, typer.Option("--best", help="take the most probable action instead of sampling")]
@@ -42,6 +44,7 @@ RunOrFile = Annotated[
 ]
 Rom = Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")]
 START_STATE = "ZELDA_DRIVER__START_STATE"
+ANIMATION = ".gif"
 
 
 @app.command()
@@ -52,10 +55,11 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write the policy as one NumPy file, and print a program that uses it. The file needs only NumPy."""
+    from cli.policy.exported_policy import SUFFIX
     from cli.policy.stored_policy import read_policy
 
     run = parse_run_id(name)
-    require_writable_file(to)
+    require_writable_file(to, (SUFFIX,))
     policy, _ = read_store(lambda store: read_policy(store, run, epoch), run)
     to.write_bytes(policy.to_bytes())
     if as_json:
@@ -93,7 +97,7 @@ def play(
     from cli.policy.play import PlayedEpisode
 
     if video is not None:
-        require_writable_file(video)
+        require_writable_file(video, (*VIDEO, ANIMATION))
     file = read_judges(judges, rules=rules) if judges is not None or rules else None
     policy, config, options = _player(source, epoch, steps, best, seed, window, rom)
     run = RunId(policy.about["run"])
@@ -132,12 +136,13 @@ def evaluate(
     policy, config, options = _player(source, epoch, steps, best, seed, False, rom)
     run = RunId(policy.about["run"])
     reports = []
-    try:
-        for report in played(policy, config, options, episodes):
-            reports.append(report)
-            overwrite_line(f"{len(reports)} of {episodes} episodes, {sum(one.finished for one in reports)} finish")
-    finally:
-        overwrite_line("")
+    with interrupt_on_signals(), closing(played(policy, config, options, episodes)) as episode_reports:
+        try:
+            for report in episode_reports:
+                reports.append(report)
+                overwrite_line(f"{len(reports)} of {episodes} episodes, {sum(one.finished for one in reports)} finish")
+        finally:
+            overwrite_line("")
     found = {"run": str(run), "epoch": policy.about["epoch"], **summary(reports)}
     if as_json:
         print_json(found)
@@ -204,7 +209,7 @@ def _write_video(
     if comments and playing.report is not None:  # the last steps, where they are too few to be judged
         notes += notes[-1:] * (playing.report.steps - len(notes))
     pictures = islice(playing, 0, None, speed)
-    if video.suffix == ".gif":
+    if video.suffix.lower() == ANIMATION:
         video.write_bytes(encode_gif(pictures, picture_ms=step_ms(frame_skip), notes=notes[::speed]))
     else:
         video.write_bytes(encode_mp4(pictures, frame_skip=frame_skip, notes=notes[::speed]))

@@ -1,7 +1,7 @@
 """`zelda report`: write the report of a run from what the store holds, also while no system runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,11 @@ from cli.output_paths import require_directory
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
 from cli.stored_runs import read_store
+from cli.unknown_run import require_summary
+
+if TYPE_CHECKING:
+    from services.coordinator.report.data import ReportData
+    from shared.store.port import Store
 
 app = typer.Typer(
     help="Write the report of a run: verdict, first and best play, epochs, charts, judges, rooms.",
@@ -29,7 +34,12 @@ def report(
 
     run = parse_run_id(name)
     require_directory(out)
-    data = read_store(lambda store: collect_report_data(store, run), run)
+
+    async def collected(store: "Store") -> "ReportData":
+        await require_summary(store, run)
+        return await collect_report_data(store, run)
+
+    data = read_store(collected, run)
     if not data.rows:
         raise CliError(NOT_FOUND, f"{run} has no finished epoch yet: see `zelda run show {run}`.")
     write_report(data, out / run)

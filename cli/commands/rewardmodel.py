@@ -9,6 +9,7 @@ from cli.console import format_number, print_json, print_line, print_status
 from cli.errors import FAILED, NOT_FOUND, CliError
 from cli.run_arguments import parse_run_id
 from cli.service_settings import load_settings, reachable_store
+from cli.unknown_run import require_run
 from shared.contracts.ids import RunId
 from shared.store import keys
 
@@ -36,7 +37,6 @@ def train(
 
     with reachable_store():
         own = load_settings(RewardModelSettings)
-        print_status(f"Training the reward model of {run}, epoch {epoch}.")
         card = asyncio.run(_train(own, parse_run_id(run), epoch)).card
     if as_json:
         print_json(card.model_dump(mode="json"))
@@ -58,7 +58,9 @@ async def _train(own: "RewardModelSettings", run: RunId, epoch: int) -> "StoredC
 
     store = open_store(own.store)
     try:
+        await require_run(store, run)
         await _require_scores(store, run, epoch)
+        print_status(f"Training the reward model of {run}, epoch {epoch}.")
         return await train_epoch(own.rewardmodel, store, run, epoch)
     except NotFound as error:
         raise CliError(

@@ -55,6 +55,8 @@ def start(
         body["config"]["overlap"] = True
     if name is not None:
         body["run"] = parse_run_id(name)
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise CliError(USAGE, f"--idempotency-key {key}: use ASCII characters, as HTTP headers do.")
     connection = find_connection(url, token_file)
     if connection.pid:  # the system of this machine
         body["config"] = with_runner_shape(body["config"], usable_cores())

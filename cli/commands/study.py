@@ -33,6 +33,17 @@ app = typer.Typer(
 DEFAULT_ARMS = ",".join(name for name, arm in ARMS.items() if arm.in_default_study)
 
 
+OPTION_OF = {
+    "world": "WORLD",
+    "epochs": "--epochs",
+    "episode_length": "--episode-length",
+    "shaping.mode": "--mode",
+    "shaping.coefficient": "--coefficient",
+    "shaping.conservatism": "--conservatism",
+}
+"""The options that set fields of the runs and leave the check of the values to them."""
+
+
 # Without this setting, a Typer group rejects options after its argument.
 @app.callback(invoke_without_command=True, context_settings={"allow_interspersed_args": True})
 def study(
@@ -107,14 +118,16 @@ def study_plan(
 ) -> StudyPlan:
     """Return the plan that the options describe. `values` are fields of the runs, `pairs` replace some of them."""
     fields = parse_fields(pairs, base={**values, **FIXED, "world": worlds[0], "episode_length": episode_length})
+    given_pairs = {pair.partition("=")[0] for pair in pairs}
+    named = {field: option for field, option in OPTION_OF.items() if field not in given_pairs}
     for one in worlds:
-        run_config({"world": one})
+        run_config({"world": one}, OPTION_OF)
     given = fields.pop("episode_length")
     # Before the walk-throughs, which would fail with a traceback.
-    checked = run_config(fields if given == 0 else {**fields, "episode_length": given})
+    checked = run_config(fields if given == 0 else {**fields, "episode_length": given}, named)
     _refuse(fields, checked, worlds)
     lengths = [given or length_of(one, checked.frame_skip) for one in worlds]
-    run = run_config({**fields, "episode_length": lengths[0], "seed": 0})
+    run = run_config({**fields, "episode_length": lengths[0], "seed": 0}, named)
     return StudyPlan.model_validate(
         {
             "worlds": worlds,
@@ -164,14 +177,19 @@ def _run_trials(folder: Path, file: Path, labelled: LabelledPlan, jobs: int) -> 
         def finished(_: Trial) -> None:
             _save(file, plan, folder, version)
 
-        run_trials(folder, plan, jobs, _save(file, plan, folder, version).curves(), finished)
+        try:
+            run_trials(folder, plan, jobs, _save(file, plan, folder, version).curves(), finished)
+        except KeyboardInterrupt:
+            print_status("Stopped. The same command resumes each trial from its last checkpoint.")
+            raise
 
 
 def _save(file: Path, plan: StudyPlan, folder: Path, version: str) -> Results:
     """Add the folder's finished trials, of this version of the code, to the results file; return what it holds."""
     with locked_file(file):  # read again each time: another command may have added trials
-        kept = Results.open(file, plan, command(plan), version, os.cpu_count() or 1)
-        kept.add(plan.load_curves(folder), version)
+        cores = os.cpu_count() or 1
+        kept = Results.open(file, plan, command(plan), version, cores)
+        kept.add(plan.load_curves(folder), version, cores)
         kept.command = command(widen(plan, kept.curves(), kept.labels))
         kept.save(file)
     return kept

@@ -6,6 +6,7 @@ from typing import Final
 
 from cli.console import overwrite_line
 from cli.stored_runs import read_store
+from cli.unknown_run import require_summary
 from services.exporter.adapters.trackers import Tracker
 from services.exporter.domain.scalars import epoch_scalars, is_final, steps_so_far
 from shared.contracts.events import ENDED_STATES
@@ -22,6 +23,7 @@ def read_summary(run: RunId) -> RunSummary:
     """The summary of a run as the store holds it now."""
 
     async def work(store: Store) -> RunSummary:
+        await require_summary(store, run)
         return RunSummary.from_bytes(await store.get(keys.run_summary(run)))
 
     return read_store(work, run)

@@ -7,19 +7,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from cli.errors import USAGE, CliError
+from cli.errors import INSTALL, USAGE, CliError
 from cli.llm.local_judge import LocalModel
 
 MAGIC: Final = b"GGUF"
 VERSIONS: Final = (2, 3)  # llama.cpp reads no others
 HEADER: Final = struct.Struct("<4sI")
-INSTALL: Final = "pip install 'zelda-rlaif[llm]', or in the repository pip install -c .ci/constraints.txt -e '.[llm]'"
 
 
 def find_model(path: Path) -> LocalModel:
     """Return a model that llama.cpp can serve here; CliError with what to do otherwise."""
     if find_spec("xllamacpp") is None:
-        raise CliError(USAGE, f"--llm needs llama.cpp's server, which is not installed: run {INSTALL}.")
+        raise CliError(USAGE, f"--llm needs llama.cpp's server, which is not installed: {INSTALL.format('llm')}.")
     try:
         _require_gguf(path)
     except OSError as error:

@@ -37,6 +37,8 @@ def delete(name: Name, yes: Yes = False, as_json: Json = False, url: Url = None,
 
 def _confirmed(question: str) -> bool:
     try:
-        return typer.confirm(question)
-    except typer.Abort:  # no terminal
-        return False
+        return typer.confirm(question, err=True)  # standard output is for data
+    except typer.Abort as end:
+        if isinstance(end.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from end
+        return False  # no terminal

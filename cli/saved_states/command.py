@@ -1,19 +1,23 @@
 """`zelda states`: save states of a game by name, list and show them. Episodes begin there with -s starts.NAME=0.3."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from cli.console import print_json, print_line, print_status, print_table
 from cli.errors import USAGE, CliError
-from cli.output_paths import require_writable_file
+from cli.output_paths import PICTURE, require_writable_file
 from cli.run_arguments import parse_fields, parse_run_id, parse_segment_id, run_config
 from cli.runs.options import Json
 from cli.stored_runs import read_store
 from shared.contracts.ids import StateName
 
+if TYPE_CHECKING:
+    from shared.contracts.run import RunConfig
+
 app = typer.Typer(help="Save, list and show states where runs begin episodes.", no_args_is_help=True)
+OF_A_STATE: Final = ("game", "world", "difficulty", "seed")
 State = Annotated[str, typer.Argument(help="name of the state", metavar="NAME")]
 Rom = Annotated[Path | None, typer.Option(help="your own ROM image, for oracle-of-seasons")]
 
@@ -46,7 +50,7 @@ def show(
     from cli.saved_states.saving import draw_state, read_state
 
     if picture is not None:
-        require_writable_file(picture)
+        require_writable_file(picture, PICTURE)
     state, content = read_state(_state_name(name))
     if picture is not None:
         picture.write_bytes(draw_state(state, content, rom))
@@ -83,7 +87,7 @@ def save(
     if file is None and set_:
         raise CliError(USAGE, "-s goes with --file: a segment's run says its game, world and difficulty. Leave it out.")
     if file is not None and run is None and segment is None:
-        config = run_config(parse_fields(set_ or []))
+        config = _played(set_ or [])
         state = save_state(wanted, config, of_file(file), f"file {file.name}", rom)
     elif file is None and run is not None and segment is not None:
         config, recorded = recorded_segment(parse_run_id(run), parse_segment_id(segment))
@@ -94,8 +98,18 @@ def save(
     if as_json:
         print_json(state.model_dump(mode="json"))
         return
-    print_line(f"{state.name}: room {state.place}, {state.milestones} milestones, {state.source}")
+    played = f"{state.game}, world {state.world}, {state.difficulty}"
+    print_line(f"{state.name}: room {state.place} of {played}, {state.milestones} milestones, {state.source}")
     _print_use(state.name)
+
+
+def _played(pairs: list[str]) -> "RunConfig":
+    """What a file's state is of. CliError for a field that says nothing about a state."""
+    fields = parse_fields(pairs)
+    config = run_config(fields)  # names a misspelt field
+    if others := sorted(fields.keys() - OF_A_STATE):
+        raise CliError(USAGE, f"-s {others[0]}: a state has {', '.join(OF_A_STATE)}. Leave it out.")
+    return config
 
 
 def _print_use(name: StateName) -> None:

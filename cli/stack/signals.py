@@ -64,7 +64,16 @@ def defer_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _handled(numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object]) -> Iterator[None]:
+def children_ignore_interrupts() -> Iterator[None]:
+    """Processes that start during the body ignore ctrl-C, which reaches the whole group: this one has to end them."""
+    with _handled((signal.SIGINT,), signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handled(
+    numbers: Iterable[signal.Signals], handler: Callable[[int, FrameType | None], object] | signal.Handlers
+) -> Iterator[None]:
     """Install a handler for these signals during the body.
 
     Ignored signals stay ignored: under `nohup`, a closed terminal does not stop the command.

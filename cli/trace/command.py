@@ -29,7 +29,7 @@ SHOWN_DIGITS = 16
 @app.callback(invoke_without_command=True)
 def trace(
     name: Name,
-    segment: Annotated[str | None, typer.Argument(help="name of a segment", metavar="[SEGMENT]")] = None,
+    segment: Annotated[str | None, typer.Argument(help="name of a segment", metavar="SEGMENT")] = None,
     epoch: Annotated[int | None, typer.Option("--epoch", min=0, help="follow this epoch's checkpoint instead")] = None,
     prompts: Annotated[bool, typer.Option("--prompts", help="print what each judge read")] = False,
     as_json: Json = False,
@@ -45,7 +45,8 @@ def trace(
     elif segment is not None and epoch is None:
         wanted = parse_segment_id(segment)
     else:
-        raise CliError(USAGE, "Name a segment, or an epoch by --epoch: the page's Segments tab shows their names.")
+        choice = "Name a segment, or an epoch by --epoch" + (", not both" if segment is not None else "")
+        raise CliError(USAGE, f"{choice}: the page's Segments tab shows their names.")
     Thread(target=import_module, args=(CHAIN,), daemon=True).start()  # while the S3 server of an ended system starts
     links = read_store(lambda store: _follow(store, run, wanted), run)
     if as_json:

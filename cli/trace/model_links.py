@@ -65,7 +65,7 @@ def _scores_link(run: RunId, card: RewardModelCard, ratings: list[Rating], *, ce
 
     Without `certain`, others may have been selected.
     """
-    facts = [f"{len(ratings)} score objects of epochs {_span(ratings)}, e.g. {ratings[0].segment}"] if ratings else []
+    facts = [f"{len(ratings)} score objects of {_span(ratings)}, e.g. {ratings[0].segment}"] if ratings else []
     if data_digest(ratings) == card.data_digest:
         state: State = "stored"
     elif certain:
@@ -89,4 +89,4 @@ def ratings_behind(card: RewardModelCard, known: Sequence[Rating]) -> list[Ratin
 
 def _span(ratings: list[Rating]) -> str:
     epochs = sorted({rating.epoch for rating in ratings})
-    return str(epochs[0]) if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}"
+    return f"epoch {epochs[0]}" if len(epochs) == 1 else f"epochs {epochs[0]} to {epochs[-1]}"

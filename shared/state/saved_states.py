@@ -44,7 +44,8 @@ class SavedStates:
             return SavedState.from_bytes(await self._store.get(keys.saved_state(name)))
         except NotFound as error:
             known = ", ".join(state.name for state in await self.all())
-            raise UnknownState(f"no saved state is named {name}: {known or 'there is no other one yet'}") from error
+            advice = f"choose from {known}" if known else "save one with `zelda states save`"
+            raise UnknownState(f"no saved state is named {name}: {advice}") from error
 
     async def named(self, names: Iterable[StateName]) -> list[SavedState]:
         """The documents of several names, in their order."""

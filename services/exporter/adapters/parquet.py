@@ -91,6 +91,7 @@ class ParquetDatasetWriter:
         """Append the steps of a segment."""
         columns = schema(segment.observations.shape[1])
         if self._writer is None:
+            self._partial.touch()  # where that is impossible, the error names the file; pyarrow's would not
             self._writer = pq.ParquetWriter(self._partial, columns, compression="zstd")
         self._writer.write_table(table(segment, columns))
         self.rows += len(segment.actions)

@@ -1,12 +1,16 @@
 """Trackers of experiments: TensorBoard event files, MLflow, W&B. Each is imported only when it is used."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
 from typing import Any, Final, Protocol
 
 from shared.contracts.ids import RunId
+
+MLFLOW_RETRIES: Final = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
 
 
 class Tracker(Protocol):
@@ -49,7 +53,8 @@ class MlflowTracker:
         from mlflow.tracking import MlflowClient
 
         self._client = MlflowClient(tracking_uri=uri)
-        found = self._client.get_experiment_by_name(experiment)
+        with _few_retries():
+            found = self._client.get_experiment_by_name(experiment)
         number = found.experiment_id if found else self._client.create_experiment(experiment)
         for former in self._client.search_runs([number], f"tags.`mlflow.runName` = '{run}'"):
             self._client.delete_run(former.info.run_id)
@@ -66,6 +71,18 @@ class MlflowTracker:
     def close(self) -> None:
         """Mark the run as ended."""
         self._client.set_terminated(self._run)
+
+
+@contextmanager
+def _few_retries() -> Iterator[None]:
+    """Let MLflow give up within seconds during the body: it looks for an absent server for six minutes otherwise."""
+    chosen = os.environ.get(MLFLOW_RETRIES)  # the user's own number
+    os.environ[MLFLOW_RETRIES] = chosen or "1"
+    try:
+        yield
+    finally:
+        if chosen is None:
+            del os.environ[MLFLOW_RETRIES]
 
 
 class WandbTracker:

@@ -61,6 +61,7 @@ class VideoFile:
             self._container.mux(self._stream.encode(frame))
 
     def _open(self, frame_skip: int) -> None:
+        self._partial.touch()  # where that is impossible, the error names the file; the encoder's would not
         self._container = av.open(str(self._partial), "w", format="mp4", options={"movflags": "+faststart"})
         self._stream = _stream(self._container, frame_skip, WIDTH * self._scale, HEIGHT * self._scale)
 

@@ -7,7 +7,7 @@ kept, because the paths of later entries go through them.
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -61,8 +61,7 @@ class ArchiveFile:
         if found is None:
             self.set_fact("plan", wanted)
         elif found != wanted:
-            names = sorted(name for name in {*wanted, *found} if wanted.get(name) != found.get(name))
-            different = ", ".join(names)
+            different = ", ".join(sorted(_differences(found, wanted)))
             raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
 
     def _check_pages(self) -> None:
@@ -144,6 +143,16 @@ class ArchiveFile:
     def set_fact(self, name: str, value: Any) -> None:
         """Set a fact; the value is JSON data."""
         self._database.execute("insert or replace into facts values (?, ?)", (name, json.dumps(value)))
+
+
+def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
+    """The facts that differ; a part of one as `rollout.frame_skip`."""
+    for name in {*one, *other}:
+        first, second = one.get(name), other.get(name)
+        if isinstance(first, dict) and isinstance(second, dict):
+            yield from (f"{name}.{part}" for part in {*first, *second} if first.get(part) != second.get(part))
+        elif first != second:
+            yield name
 
 
 def _damage(entry: ArchiveEntry, state: bytes, memory: bytes | None) -> str | None:

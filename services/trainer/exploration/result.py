@@ -51,6 +51,10 @@ class ExplorationResults(BaseModel):
 
     explorations: list[ExplorationResult] = []
 
+    def same(self, result: ExplorationResult) -> ExplorationResult | None:
+        """The result of the same plan after the same number of steps, or None."""
+        return next((one for one in self.explorations if (one.plan, one.steps) == (result.plan, result.steps)), None)
+
     def add(self, result: ExplorationResult) -> None:
         """Add a result, in place of an earlier one of the same plan."""
         others = [one for one in self.explorations if one.plan != result.plan]

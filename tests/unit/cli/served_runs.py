@@ -28,11 +28,16 @@ async def served(harness: Harness, folder: Path, monkeypatch: pytest.MonkeyPatch
 
 async def zelda_run(*words: str, answer: str | None = None) -> str:
     """Run `zelda run ...` in a thread and return what it prints. `answer` is what the user types."""
+    return (await zelda_run_streams(*words, answer=answer))[0]
 
-    def call() -> str:
+
+async def zelda_run_streams(*words: str, answer: str | None = None) -> tuple[str, str]:
+    """Run `zelda run ...` in a thread and return its standard output and its standard error."""
+
+    def call() -> tuple[str, str]:
         outcome = CliRunner().invoke(build_app(["run"]), ["run", *words], input=answer)
         if outcome.exception is not None:
             raise outcome.exception
-        return outcome.stdout
+        return outcome.stdout, outcome.stderr
 
     return await asyncio.to_thread(call)

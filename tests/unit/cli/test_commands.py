@@ -240,10 +240,10 @@ def test_a_pass_without_a_readable_segment_fails(tmp_path: Path) -> None:
     assert (done.returncode, "No segment could be read" in done.stderr) == (errors.FAILED, True), done.stderr
 
 
-def test_a_reward_model_needs_a_finished_epoch(tmp_path: Path) -> None:
+def test_a_reward_model_needs_a_run(tmp_path: Path) -> None:
     done = zelda("rewardmodel", "train", "m1", "--epoch", "0", cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}")
     assert done.returncode == errors.NOT_FOUND, done.stderr
-    assert "m1 has no finished epoch 0: check the run with `zelda run show m1`." in done.stderr
+    assert done.stderr == "zelda: There is no run m1: list the runs with `zelda run list`.\n"
 
 
 async def test_the_progress_line_is_cleared_before_the_result(

@@ -43,6 +43,17 @@ def test_the_same_command_prints_the_finished_exploration_again(
     assert result["command"].startswith("zelda explore garden --seed 0 --steps ")
 
 
+def test_what_explored_nothing_keeps_the_date_and_the_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    before = (tmp_path / "result.json").read_bytes()
+    monkeypatch.setattr("cli.commands.explore.commit", lambda: "later")
+    explore(**arguments(tmp_path))  # type: ignore[arg-type]
+    assert (tmp_path / "result.json").read_bytes() == before
+    explore(**arguments(tmp_path, steps=2_000))  # type: ignore[arg-type]
+    (result,) = json.loads((tmp_path / "result.json").read_text())["explorations"]
+    assert result["commit"] == "later"
+
+
 def test_the_progress_line_is_cleared_before_the_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

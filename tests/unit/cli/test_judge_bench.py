@@ -117,6 +117,14 @@ def test_answers_about_another_bank_are_not_counted(tmp_path: Path) -> None:
         (["--rules", "--world", "atlantis"], errors.USAGE, "--world atlantis: this half of the bank has garden."),
         (["--rules", "--name", "length-only"], errors.USAGE, "--name length-only: use lower-case letters"),
         ([], errors.FAILED, "has no answers about the half dev: add --rules or --judges FILE."),
+        (
+            ["--world", "garden", "--limit", "9"],
+            errors.USAGE,
+            "--limit, --world: only a command that asks judges uses it",
+        ),
+        (["--rules", "--any-gain"], errors.USAGE, "--any-gain draws pairs: add --pairs N."),
+        (["--rules", "--pairs", "5", "--variant", "shuffled"], errors.USAGE, "pair at a time: leave out --variant."),
+        (["--rules", "--pairs", "5", "--slots", "2"], errors.USAGE, "pair at a time: leave out --slots."),
     ],
 )
 def test_a_wrong_option_gets_one_sentence(tmp_path: Path, words: list[str], code: int, sentence: str) -> None:

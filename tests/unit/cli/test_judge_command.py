@@ -1,12 +1,15 @@
 """`zelda judge` and `zelda policy play`: one source of judges; a missing score is an answer, a missing key a bug."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from cli.__main__ import exit_code_of
-from cli.errors import FAILED, NOT_FOUND, USAGE
+from cli.errors import FAILED, NOT_FOUND, UNREACHABLE, USAGE
 from services.judge.offline.compare import MissingScores
+from tests.servers import free_ports
+from tests.unit.cli.test_ended_system import ARCHIVE, RUN
 from tests.unit.cli.test_judge_bench import ABSENT
 
 COMPARE = "services.judge.offline.compare.compare"
@@ -36,6 +39,19 @@ def test_rules_win_over_the_judges_file_of_the_environment(
     monkeypatch.setenv("ZELDA_JUDGES_FILE", str(tmp_path / "judges.yaml"))
     assert exit_code_of(["judge", "segments", "m1", "--rules"]) == NOT_FOUND  # the store has no such run
     assert "Judging m1 into rubric version 'rules' with rules." in capsys.readouterr().err
+
+
+def test_a_route_without_a_server_is_named_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.unpack_archive(ARCHIVE, tmp_path / "store")
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path}/store")
+    file = tmp_path / "judges.yaml"
+    file.write_text(ABSENT.format(port=free_ports(1)[0]))
+    assert exit_code_of(["judge", "segments", RUN, "--judges", str(file)]) == UNREACHABLE
+    said = capsys.readouterr().err
+    assert said.endswith(": start its server, or name other judges with --judges FILE or --rules.\n")
+    assert "ZELDA_" not in said
 
 
 @pytest.mark.parametrize(

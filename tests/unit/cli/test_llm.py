@@ -63,7 +63,7 @@ def test_a_device_is_no_model() -> None:
 
 def test_a_missing_server_is_refused_with_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_file, "find_spec", lambda name: None if name == "xllamacpp" else util.find_spec(name))
-    with pytest.raises(CliError, match=r"run pip install 'zelda-rlaif\[llm\]'"):
+    with pytest.raises(CliError, match=r"run make setup, or pip install -c \S+ -e '\.\[llm\]'"):
         find_model(gguf(tmp_path / "model.gguf"))
 
 

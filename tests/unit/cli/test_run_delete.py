@@ -5,10 +5,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import typer
 
 from cli.errors import NOT_FOUND, CliError
+from cli.runs import deletion
 from shared.store import keys
-from tests.unit.cli.served_runs import served, zelda_run
+from tests.unit.cli.served_runs import served, zelda_run, zelda_run_streams
 from tests.unit.coordinator.harness import RUN, Harness, judged_epoch
 
 
@@ -40,10 +42,23 @@ async def test_without_a_confirmation_nothing_is_deleted(harness: Harness) -> No
     assert await harness.state() == "stopped"
 
 
+def test_ctrl_c_at_the_question_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> bool:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise typer.Abort from None  # as typer ends its question
+
+    monkeypatch.setattr(typer, "confirm", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        deletion._confirmed("Delete it?")
+
+
 async def test_a_confirmed_deletion_says_what_is_gone(harness: Harness) -> None:
     await stop(harness)
-    printed = await zelda_run("delete", RUN, answer="y\n")
-    assert "Delete the stopped run demo with everything" in printed
+    printed, asked = await zelda_run_streams("delete", RUN, answer="y\n")
+    assert "Delete the stopped run demo with everything" in asked
+    assert "Delete the stopped run" not in printed  # standard output is for data
     assert "demo is deleted: " in printed
     assert not await harness.store.list(keys.segments_prefix(RUN))
     with pytest.raises(CliError) as refused:

@@ -40,6 +40,12 @@ def test_nothing_is_committed_without_scores(store: Path, capsys: pytest.Capture
     assert not (store / keys.reward_model_card(RunId(RUN), 0)).exists()
 
 
+def test_an_epoch_that_is_not_finished_is_named(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code_of([*TRAIN[:-1], "9"]) == NOT_FOUND
+    said = f"zelda: {RUN} has no finished epoch 9: check the run with `zelda run show {RUN}`.\n"
+    assert capsys.readouterr().err.endswith(said)
+
+
 def test_the_documented_commands_train_on_every_segment(store: Path) -> None:
     readme = (ROOT / "cli/README.md").read_text()
     (judge,) = re.findall(r"zelda (judge segments NAME [^`]*)`", readme)

@@ -45,6 +45,9 @@ def test_a_state_of_a_file_is_saved(ended: Path) -> None:
     (ended / "own.state").write_bytes(true_start(bramble_game("vale")).state)
     saved = zelda("states", "save", "own", "--file", "own.state", "-s", "world=vale", "--json", cwd=ended)
     assert json.loads(saved.stdout)["source"] == "file own.state"
+    forgotten = zelda("states", "save", "default-world", "--file", "own.state", cwd=ended)
+    assert "room 0:" in forgotten.stdout
+    assert " of bramble, world vale, normal, 0 milestones, file own.state" in forgotten.stdout
 
 
 @pytest.mark.parametrize(
@@ -57,6 +60,7 @@ def test_a_state_of_a_file_is_saved(ended: Path) -> None:
         (("save", "x", "--file", "damaged"), errors.USAGE, "--file damaged: this version of PyBoy did not save it"),
         (("save", "x", "--file", "own.state", "--step", "5"), errors.USAGE, "--step goes with --run and --segment"),
         (("save", "x", "--run", RUN, "--segment", SEGMENT, "-s", "world=vale"), errors.USAGE, "-s goes with --file"),
+        (("save", "x", "--file", "own.state", "-s", "epochs=3"), errors.USAGE, "-s epochs: a state has game, world,"),
         (("save", "x", "--file", "missing"), errors.USAGE, "--file missing: No such file or directory"),
         (("save", "../x", "--file", "damaged"), errors.USAGE, "is not the name of a saved state"),
         (("show", "nothing"), errors.NOT_FOUND, "no saved state is named nothing"),

@@ -38,7 +38,7 @@ async def test_scores_are_selected_with_the_settings_of_the_card(world: Harness)
     assert (card.segments, card.capacity, card.new_share) == (CAPACITY, CAPACITY, NEW_SHARE)
     found = await scores_link(world)
     assert found.state == "stored"
-    assert found.facts[0].startswith(f"{CAPACITY} score objects of epochs 0")
+    assert found.facts[0].startswith(f"{CAPACITY} score objects of epoch 0,")
 
 
 async def test_a_card_without_settings_does_not_prove_a_change(world: Harness) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.commands.epoch import _start_or_resume
+from cli.commands.epoch import _require_kept_fields, _start_or_resume
 from cli.errors import CONFLICT, CliError
 from services.coordinator.domain.lifecycle import RunConflict
 from shared.contracts.ids import RunId
@@ -36,6 +36,16 @@ async def test_a_single_epoch_does_not_take_a_run_from_its_coordinator() -> None
     with pytest.raises(CliError, match="a coordinator trains it: stop it with") as refusal:
         await _start_or_resume(RunRecords(harness.store), RUN, RunConfig())
     assert refusal.value.code == CONFLICT
+
+
+async def test_another_value_for_a_run_that_exists_is_refused() -> None:
+    runs = RunRecords(Harness().store)
+    await _require_kept_fields(runs, SINGLE, ["epochs=6"])  # the run does not exist yet
+    await _start_or_resume(runs, SINGLE, RunConfig(epochs=6))
+    await _require_kept_fields(runs, SINGLE, ["epochs=6", "shaping.mode=gain"])
+    with pytest.raises(CliError, match="--set epochs=9: single began with another value") as refused:
+        await _require_kept_fields(runs, SINGLE, ["epochs=9", "world=vale"])
+    assert refused.value.code == CONFLICT
 
 
 async def test_a_single_epoch_of_an_earlier_version_goes_on() -> None:

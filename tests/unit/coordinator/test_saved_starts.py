@@ -39,7 +39,7 @@ async def test_the_order_names_the_states_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("saved", "sentence"),
     [
-        (state("lake"), "config.starts: no saved state is named cave: lake."),
+        (state("lake"), "config.starts: no saved state is named cave: choose from lake."),
         (
             state("cave", world="vale"),
             "the saved state cave is of bramble, world vale, normal, and the run plays",

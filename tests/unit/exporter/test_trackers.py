@@ -20,9 +20,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cli.__main__ import as_cli_error, exit_code_of
-from cli.errors import OK
+from cli.errors import FAILED, OK
 from cli.exports import trackers
-from services.exporter.adapters.trackers import TensorBoardTracker, flat_config
+from services.exporter.adapters.trackers import MLFLOW_RETRIES, TensorBoardTracker, flat_config
 from services.exporter.domain.scalars import epoch_scalars
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -193,6 +193,19 @@ def wait_for_http(address: str, process: subprocess.Popen[bytes], patience_s: fl
 def test_mlflows_own_server_stores_configuration_and_figures(summary: RunSummary, tmp_path: Path) -> None:
     with mlflow_server(tmp_path) as uri:
         check_mlflow(summary, uri)
+
+
+def test_an_absent_mlflow_server_is_reported_in_seconds(
+    summary: RunSummary, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(MLFLOW_RETRIES, raising=False)
+    uri, began = f"http://127.0.0.1:{free_ports(1)[0]}", time.monotonic()
+    assert exit_code_of(["export", "mlflow", RUN, "--uri", uri]) == FAILED
+    assert time.monotonic() - began < 60
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said.startswith(f"zelda: MLflow at {uri}: ")
+    assert said.endswith(". Check --uri, and that its server runs.")
+    assert MLFLOW_RETRIES not in os.environ
 
 
 def check_mlflow(summary: RunSummary, uri: str) -> None:

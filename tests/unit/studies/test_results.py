@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,19 @@ def test_a_trial_in_the_results_file_is_not_trained_again(
     (name,) = [trial.name for trial in started]
     said = [f"Training 1 trials, 1 at a time; each writes to {tmp_path / 'logs'}.", f"{name}: started"]
     assert capsys.readouterr().err.splitlines() == [*said, f"{name}: done; 0 left"]
+
+
+def test_date_commit_and_cores_are_those_of_the_newest_trials(tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    first = opened(file)
+    first.add(trials("judges", curve(0.0, 0.5)), "abc", 2)
+    first.date = date(2026, 1, 2)
+    first.save(file)
+    again = Results.open(file, PLAN, command(PLAN), "def", 16)
+    again.add(trials("judges", curve(0.0, 0.5)), "def", 16)
+    assert (again.date, again.commit, again.cores) == (date(2026, 1, 2), "abc", 2)
+    again.add(trials("none", curve(0.0, 0.0)), "def", 16)
+    assert (again.date, again.commit, again.cores) == (date.today(), "def", 16)
 
 
 @pytest.mark.parametrize(

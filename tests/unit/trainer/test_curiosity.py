@@ -1,15 +1,16 @@
 """Curiosity: what it sees, when it begins to pay, and that its predictor leaves the policy's step alone."""
 
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
-from services.trainer.rl.batch import CURIOSITY_TARGETS, WHITENED
+from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, WHITENED
 from services.trainer.rl.curiosity.novelty_view import NoveltyView
 from services.trainer.rl.learner import CuriosityPPOLearner
+from services.trainer.rl.reward_normalisation import RewardNormalisation
 from shared.contracts.learning.ppo import CuriosityView, PpoConfig
 from shared.game.observation import cells
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
@@ -78,6 +79,40 @@ def test_a_surprised_predictor_does_not_shrink_the_policys_step() -> None:
     assert torch.allclose(module.pi[-1].bias.grad, torch.tensor(0.01))
     predictor = torch.cat([parameter.grad.flatten() for parameter in module.predictor])
     assert float(predictor.norm()) == pytest.approx(0.5, rel=1e-3)
+
+
+def rnd_learner() -> Any:
+    hyper = PpoConfig(warm_up_steps=0, curiosity_view="novelty/v1")
+    return learner(CuriosityPPOLearner, hyper, lean=True, curiosity=True)
+
+
+def test_the_predictor_sees_the_states_that_the_actions_reached() -> None:
+    made, chunks = rnd_learner(), episodes()
+    rows = made.builder(rl_module=made.module, episodes=chunks)[DEFAULT_MODULE_ID]
+    reached = np.concatenate([made.builder.view.of(np.asarray(one.get_observations())[1:]) for one in chunks])
+    wanted = RewardNormalisation(made.builder.view.shape, 0.99, 0.99).whitened(reached.astype(np.float32))
+    np.testing.assert_allclose(rows[WHITENED].numpy(), wanted, atol=1e-5)
+
+
+def test_the_predictor_learns_and_its_target_stays() -> None:
+    made = rnd_learner()
+    network = made.module[DEFAULT_MODULE_ID].unwrapped()
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    made._update({DEFAULT_MODULE_ID: rows})
+    after = network.state_dict()
+    moved = {name.partition(".")[0] for name in before if not torch.equal(before[name], after[name])}
+    assert moved == {"pi", "critic", "rnd_predictor"}
+
+
+def test_a_gradient_that_is_no_number_changes_nothing_and_is_counted() -> None:
+    made = rnd_learner()
+    network = made.module[DEFAULT_MODULE_ID].unwrapped()
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    before = [parameter.detach().clone() for parameter in network.parameters()]
+    made._update({DEFAULT_MODULE_ID: rows | {ADVANTAGES: rows[ADVANTAGES] * float("nan")}})
+    assert all(torch.equal(one, other) for one, other in zip(before, network.parameters(), strict=True))
+    assert made.drain_metrics()["skipped_steps"] == 1
 
 
 def test_the_bonus_begins_once_the_observations_are_measured() -> None:

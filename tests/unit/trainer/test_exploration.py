@@ -124,6 +124,9 @@ def test_the_folder_of_another_exploration_is_refused(tmp_path: Path) -> None:
     ArchiveFile(tmp_path / "b.sqlite", replace(PLAN, reseeds=False).facts()).close()
     with pytest.raises(Permanent, match="holds another exploration \\(it differs in reseeds\\)"):
         ArchiveFile(tmp_path / "b.sqlite", PLAN.facts())
+    cells = replace(PLAN, rollout=replace(PLAN.rollout, tiles_per_cell=9))
+    with pytest.raises(Permanent, match=r"it differs in rollout\.tiles_per_cell\)"):
+        ArchiveFile(tmp_path / "a.sqlite", cells.facts())
     (tmp_path / "text").write_text("no database, but long enough to be read as one " * 40)
     with pytest.raises(Permanent, match="is not an archive of states"):
         ArchiveFile(tmp_path / "text", PLAN.facts())

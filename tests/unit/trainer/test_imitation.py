@@ -18,13 +18,17 @@ from services.trainer.other_ways.fights import WonFight
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
+from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
+from shared.contracts.ids import Digest, SegmentId
 from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.learning.restarts import ImitationConfig
 from shared.contracts.run import SamplingConfig
 from shared.errors import DigestMismatch
-from shared.game.recording.segment import read_segment
+from shared.game.observation.layout import SIZE
+from shared.game.recording.segment import POLICY, Members, pack_state, read_segment, write_segment
 from shared.store.open import open_store
+from tests.unit.judge.segment_factory import manifest
 from tests.unit.trainer.run_fixtures import NOW, RUN, run_in
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner
 from tests.unit.trainer.trained_epochs import SMALL, forget, train
@@ -86,6 +90,46 @@ class NoTrajectories:
 
     def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
         raise AssertionError(f"the order names no trajectory, but the fights of {reference.key} are played")
+
+
+def test_a_draw_beyond_the_last_chance_takes_the_last_row() -> None:
+    """Chances are rounded: their sum may be less than 1."""
+    states = np.zeros((2, 128), np.float32)
+    loss = ImitationLoss(Demonstrations(states, np.array([0, 1]), np.array([0.2, 0.2])), coefficient=1.0)
+    policy = torch.nn.Linear(128, 8)
+    assert torch.isfinite(loss(policy, 1_000))
+
+
+def recorded(name: str, actors: list[int] | None = None) -> bytes:
+    """A segment of three steps; the first feature of a state counts the steps before it."""
+    seen = np.zeros((4, SIZE), np.float32)
+    seen[:, 0] = np.arange(4)
+    content = Members(
+        lines=["{}"] * 3,
+        observations=seen,
+        actions=np.array([5, 6, 7], np.uint8),
+        prefix=np.zeros(0, np.uint8),
+        packed_start=pack_state(b"start"),
+        frames={},
+        actors=None if actors is None else np.array(actors, np.uint8),
+    )
+    return write_segment(manifest(name, steps=3, key_frames=[]), content)
+
+
+def test_judged_play_shows_what_was_seen_before_each_own_action() -> None:
+    config = CONFIG.model_copy(update={"observation": "obs/v1"})
+    objects = {"plain": recorded("plain"), "helped": recorded("helped", [POLICY, POLICY + 1, POLICY])}
+    scored = [
+        ImitatedSegment(segment=SegmentId(name), key=name, digest=Digest(sha256(raw)), score=score)
+        for (name, raw), score in zip(objects.items(), (0.6, 0.5), strict=True)
+    ]
+    pinned = Imitation(baseline=0.5, segments=scored)
+    order = EpochStart(run=RUN, epoch=1, fence=1, config=config, imitation=pinned, created=NOW)
+    rows = read_demonstrations(order, lambda one: objects[one.key], NoTrajectories())
+    assert rows is not None
+    assert rows.observations[:, 0].tolist() == [0, 1, 2, 0, 2], "what a planner did is left out"
+    assert rows.actions.tolist() == [5, 6, 7, 5, 7]
+    assert rows.chances[0] / rows.chances[3] == pytest.approx(np.e), "a lead of one temperature"
 
 
 def judged(segments: list[SegmentRef]) -> Imitation:

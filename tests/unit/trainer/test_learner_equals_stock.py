@@ -120,6 +120,10 @@ def test_the_loss_and_its_gradient_are_those_of_stock_rllib() -> None:
         loss.backward()
         losses.append((loss.detach(), [parameter.grad.clone() for parameter in module.parameters()]))
     torch.testing.assert_close(losses[0][0], losses[1][0], rtol=1e-5, atol=1e-6)
+    change = (
+        torch.log_softmax(logits, -1).gather(-1, batch[Columns.ACTIONS][:, None])[:, 0] - batch[Columns.ACTION_LOGP]
+    )
+    torch.testing.assert_close(ours.losses["kl"][0], (change.exp() - 1 - change).mean(), rtol=1e-4, atol=1e-6)
     for theirs, mine in zip(losses[0][1], losses[1][1], strict=True):
         torch.testing.assert_close(theirs, mine, rtol=1e-4, atol=1e-6)
 

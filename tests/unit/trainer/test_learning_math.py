@@ -83,8 +83,18 @@ def test_a_second_chunk_of_an_episode_continues_the_first_ones_sum() -> None:
     twice.scaled([("e", rewards[30:50], False), ("e", rewards[50:], False)])
     assert twice.state() == pytest.approx(once.state())
     assert twice.open == pytest.approx(once.open)
+    whole = RewardScaler(0.99)
+    whole.scaled([("e", rewards, False)])
+    assert once.open == pytest.approx(whole.open), "nor does it matter in which batch it continues"
+    whole.restore(whole.state())
+    assert whole.open == {}, "a restart begins new episodes"
     twice.scaled([("e", rewards[:30], False), ("e", rewards[30:], True)])
     assert twice.open == {}
+
+
+def test_rewards_that_never_vary_are_left_as_they_are() -> None:
+    (found,) = RewardScaler(0.99).scaled([("e", np.zeros(5, np.float32), True)])
+    assert found.tolist() == [0.0] * 5
 
 
 def test_whitened_observations_are_bounded_and_equal_after_a_restore() -> None:

@@ -295,6 +295,9 @@ def test_a_policy_that_may_strike_imitates_won_fights_from_the_beginning() -> No
     assert rows is not None
     assert Counter(rows.observations[:, 0].tolist()) == {0.0: 20, 1.0: 4, 2.0: 4}
     assert float(rows.chances[:20].sum()) == pytest.approx(20 / 25), "the wins count as much as the fight's 5 steps"
+    arrived = read_demonstrations(order(2, ARRIVED, config=striking), lambda _: b"", shown)
+    assert arrived is not None
+    assert Counter(arrived.observations[:, 0].tolist())[1.0] == 4, "then they are among the other ways alone"
 
 
 def leading_back(share: float) -> RunConfig:

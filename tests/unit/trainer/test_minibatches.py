@@ -6,7 +6,8 @@ import torch
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.minibatch_utils import MiniBatchCyclicIterator
 
-from services.trainer.rl.batch import minibatch_rows, select
+from services.trainer.rl.batch import explained, minibatch_pieces, minibatch_rows, select
+from services.trainer.rl.networks.policy_network import piece_begins
 
 
 @pytest.mark.parametrize(("steps", "size"), [(2_048, 512), (2_061, 512), (100, 512), (7, 3)])
@@ -27,6 +28,21 @@ def test_minibatches_have_the_rows_of_rllibs_iterator(steps: int, size: int, shu
     assert len(found) == len(wanted)
     for ours, other in zip(found, wanted, strict=True):
         assert all(torch.equal(ours[name], other[name]) for name in columns)
+
+
+def test_minibatches_of_pieces_have_about_as_many_rows() -> None:
+    begins = np.concatenate([piece_begins(steps) for steps in (320, 300)])  # of 32 rows, the last one of 12
+    found = [len(rows) for rows in minibatch_pieces(begins, size=64, epochs=1, shuffle=False)]
+    assert found == [64] * 9 + [44]
+
+
+def test_a_critic_explains_what_varies_in_its_targets() -> None:
+    targets = np.array([1, 2, 3, 4], np.float32)
+    assert explained(targets, targets + 5) == pytest.approx(1.0), "a constant error is none of variance"
+    assert explained(targets, np.zeros(4, np.float32)) == pytest.approx(0.0)
+    assert explained(targets, -targets) == pytest.approx(-3.0)
+    assert explained(np.ones(4, np.float32), targets) == 0.0
+    assert explained(targets[:0], targets[:0]) == 0.0
 
 
 def test_an_empty_batch_is_refused() -> None:

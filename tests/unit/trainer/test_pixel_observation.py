@@ -42,9 +42,11 @@ def test_bytes_are_scaled_once_on_their_way_into_a_network() -> None:
 
 
 def test_curiosity_sees_the_newest_picture_of_a_stack() -> None:
-    view = NoveltyView(SHAPE, "novelty/v1")
+    view, stack = NoveltyView(SHAPE, "novelty/v1"), np.zeros((5, *SHAPE), np.uint8)
+    stack[:, 0] = 7
 
-    assert view.of(np.zeros((5, *SHAPE), np.uint8)).shape == (5, *view.shape) == (5, 1, 72, 80)
+    assert view.of(stack).shape == (5, *view.shape) == (5, 1, 72, 80)
+    assert (view.of(stack) == 7).all()
 
 
 def test_pictures_stay_bytes_and_large_batches_are_cut() -> None:

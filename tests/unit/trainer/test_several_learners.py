@@ -48,6 +48,8 @@ def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
     assert sum(losses[share.rows].mean() * share.weight for share in shares) == pytest.approx(losses.mean())
     predicted = [losses[share.rows[: share.predicted]].mean() * share.predicted_weight for share in shares]
     assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
+    within = [share.predictor_ratio * share.weight for share in shares]
+    assert within == pytest.approx([share.predicted_weight for share in shares]), "part of a loss of this weight"
 
 
 def replica_weights(session: TrainingSession) -> list[dict[str, torch.Tensor]]:

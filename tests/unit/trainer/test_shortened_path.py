@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,15 @@ from bramble.solver.walkthrough import solve
 from services.trainer.exploration.exploration import ExplorationPlan, Known
 from services.trainer.exploration.rollout import PlayedRollout, RolloutPlan, RolloutTask, compress_state
 from services.trainer.restarts.explored_path import ExploredPath
-from services.trainer.shortening.leg_player import LegPlayer, LegStart, Moment, PathLeg, goals_reached
+from services.trainer.shortening.leg_player import (
+    ASTRAY,
+    Arrival,
+    LegPlayer,
+    LegStart,
+    Moment,
+    PathLeg,
+    goals_reached,
+)
 from services.trainer.shortening.leg_search import MAX_STEPS
 from services.trainer.shortening.legs import PathLegs, without_needless_chests
 from services.trainer.shortening.needless import shortened
@@ -22,7 +31,7 @@ from shared.game.decoding.state import GameState
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import begin_episode, true_start
 from shared.game.games.registry import GameRequest
-from shared.game.observation.counters import LASTING
+from shared.game.observation.counters import LASTING, UNKNOWN_COUNT
 from shared.game.ram.offsets import LINK_DEATH_TRIGGER
 from shared.game.recording.segment import unpack_state
 
@@ -62,6 +71,75 @@ def test_a_way_that_does_not_lead_to_the_goal_is_refused(player: LegPlayer, walk
     (goal, *_), *_ = player.legs(START, PathPart(SEED, walk))
     assert shortened(player, START, PathPart(SEED, walk[:40]), goal) is None
     assert not START.at(goal), "an episode that begins has reached nothing"
+
+
+def test_a_leg_ends_where_the_hero_has_control_again(player: LegPlayer, walk: bytes) -> None:
+    """What was found is shown for some steps: the next leg cannot begin there."""
+    (goal, leg, *_), *_ = player.legs(START, PathPart(SEED, walk))
+    arrival = player.reach(START, leg, goal)
+    assert arrival is not None
+    assert arrival.actions == leg.actions
+
+
+def test_the_next_leg_remembers_what_was_achieved(player: LegPlayer, walk: bytes) -> None:
+    (goal, leg, *_), *_ = player.legs(START, PathPart(SEED, walk))
+    here = player.end(START, leg)
+    (moment,) = player.play(here, PathPart(SEED, b"")).moments
+    assert moment.counters == here.counters == goal.counters
+    assert sum(here.counters) > sum(player.play(START, PathPart(SEED, b"")).moments[0].counters)
+
+
+def test_a_hero_who_has_left_a_known_way_for_long_is_given_up(player: LegPlayer, walk: bytes) -> None:
+    part = PathPart(SEED, walk[:100])
+    way = player.play(START, part).moments
+    away = [moment._replace(room=moment.room + 1) for moment in way]
+    assert len(player.play(START, part, along=away).actions) == ASTRAY + 1
+    crossing = [way[step] if step % ASTRAY == 0 else away[step] for step in range(len(way))]
+    assert len(player.play(START, part, along=crossing).actions) == 100, "he is on the way in between"
+    aside = [moment._replace(x=moment.x + 1, y=moment.y + 9) for moment in way]
+    assert len(player.play(START, part, along=aside).actions) == 100, "in its rooms, anywhere"
+
+
+class Presses:
+    """A player of a game whose goal is reached with the third press. The presses from `thorns` on cost a heart each."""
+
+    def __init__(self, thorns: int = 99) -> None:
+        self._thorns = thorns
+
+    def reach(
+        self, start: LegStart, part: PathPart, goal: PathGoal, along: Sequence[Moment] | None = None
+    ) -> Arrival | None:
+        made = start.state + part.actions
+        steps, pressed = len(start.state), [step for step, action in enumerate(made) if action]
+        if len(pressed) < 3:
+            return None
+        end = pressed[2] + 1
+        hearts = 3 - sum(step - step // 8 * 8 >= self._thorns for step in pressed[:3])
+        moments = [Moment(0, 0, step % 8, 0, 0, ()) for step in range(steps, end + 1)]
+        return Arrival(made[steps:end], hearts, True, moments)
+
+    def end(self, start: LegStart, part: PathPart) -> LegStart:
+        return LegStart(start.state + part.actions)
+
+
+def shortened_presses(actions: bytes, thorns: int = 99) -> bytes:
+    player: Any = Presses(thorns)
+    best = shortened(player, LegStart(b""), PathPart(SEED, actions), PathGoal(()))
+    assert best is not None
+    return best.actions
+
+
+def test_only_the_actions_that_the_goal_needs_stay_in_a_long_way() -> None:
+    needed = shortened_presses(bytes(70) + b"\1" + bytes(70) + b"\1" + bytes(70) + b"\1")
+    assert needed.count(1) == 3
+    assert len(needed) < 3 + 3 * 4, "fewer waits are left at each press than the smallest part that is tried"
+
+
+def test_a_shorter_way_that_costs_more_hearts_than_steps_is_not_taken() -> None:
+    """Two hearts are worth 600 steps here."""
+    actions = bytes(16) + b"\1" + bytes(7) + b"\1" + bytes(7) + b"\1"
+    assert len(shortened_presses(actions, thorns=1)) == len(actions) - 16, "each press stays where it costs none"
+    assert len(shortened_presses(actions)) < len(actions) - 16
 
 
 def test_a_path_that_has_spent_its_money_had_reached_the_goals_before() -> None:
@@ -198,6 +276,46 @@ def test_a_chest_whose_money_pays_for_nothing_is_no_goal() -> None:
     assert [goal.counters[CHESTS] for goal, *_ in needed] == [0, 0], "what follows asks for it no more"
     assert [part.actions for _, part, *_ in needed] == [bytes(10), bytes([1] * 10 + [2] * 10)]
     assert needed[1].goal.counters[LASTING.index("doors")] == 2
+
+
+def test_a_counter_that_the_game_lacks_makes_no_chest_a_goal() -> None:
+    unknown = LASTING.index("levers")
+    legs = []
+    for leg in ends_with((1, 0, 0), (1, 1, 0)):
+        counters = list(leg.goal.counters)
+        counters[unknown] = UNKNOWN_COUNT
+        legs.append(leg._replace(goal=PathGoal(tuple(counters), leg.goal.rupees)))
+    assert len(without_needless_chests(legs)) == 1
+
+
+def test_a_path_keeps_its_first_seed_and_each_leg_its_share_of_the_search(
+    monkeypatch: pytest.MonkeyPatch, player: LegPlayer, walk: bytes
+) -> None:
+    made: list[tuple[int, int]] = []
+
+    class Found:
+        """A search that finds the explored actions under a seed of its own."""
+
+        def __init__(self, *search: Any) -> None:
+            _, _, self._number, _, budget, _ = search
+            made.append((self._number, budget))
+
+        def run(self, *_: object) -> PathPart:
+            return PathPart(1_000 + self._number, halves[self._number].part.actions)
+
+    def as_it_is(player: LegPlayer, start: LegStart, part: PathPart, goal: PathGoal) -> Arrival:
+        return Arrival(part.actions, 3, True, [])
+
+    (whole, *_) = player.legs(START, PathPart(SEED, walk))
+    actions, nowhere = whole.part.actions, PathGoal(tuple(count + 1 for count in whole.goal.counters))
+    halves = [PathLeg(nowhere, PathPart(SEED, actions[begin:end]), end) for begin, end in ((0, 50), (50, 150))]
+    monkeypatch.setattr("services.trainer.shortening.legs.without_needless_chests", lambda _: halves)
+    monkeypatch.setattr("services.trainer.shortening.legs.LegSearch", Found)
+    monkeypatch.setattr("services.trainer.shortening.legs.shortened", as_it_is)
+    legs = PathLegs(ExplorationPlan("garden", SEED), START, PathPart(SEED, walk), budget=10 * len(walk))
+    assert list(legs.shorten(FindsNothing())) == [PathPart(1_000, actions[:50]), PathPart(1_000, actions[:150])]
+    assert made == [(0, 500), (1, 1_000)], "ten steps of search for each step of the explored path"
+    legs.close()
 
 
 def test_a_chest_is_a_goal_if_it_pays_or_gives_more_than_money() -> None:

@@ -76,6 +76,11 @@ def test_a_later_payment_counts_what_the_first_one_took() -> None:
     assert [leg.goal.rupees for leg in ordered] == [20, 5, 20, 0]
 
 
+def test_what_drops_have_paid_is_no_debt() -> None:
+    legs = path_of(("solved", LAND, -20), ("items", LAND, -5), ("chests", LAND, 5))
+    assert named(sure_money_first(legs)) == [1, 3, 2], "the chest pays for the item; nothing gives what the gate took"
+
+
 def test_legs_that_changed_places_end_together_on_the_explored_path() -> None:
     ordered = sure_money_first(GATE_FIRST)
     assert [end_of_order(ordered, number) for number in range(len(ordered))] == [1, 5, 5, 5, 5, 6]

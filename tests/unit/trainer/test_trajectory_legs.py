@@ -2,7 +2,16 @@
 
 from collections.abc import Sequence
 
-from services.trainer.domain.backward import leg_at, leg_points, longest_episode, smoothed_success, spread_points
+from services.trainer.domain.backward import (
+    OPENING,
+    earliest_mastered,
+    leg_at,
+    leg_points,
+    longest_episode,
+    longest_pass,
+    smoothed_success,
+    spread_points,
+)
 from services.trainer.domain.epoch_metrics import LEG, EpisodeSummary
 from services.trainer.env.game_session import GameSession
 from services.trainer.other_ways.lost_episodes import LostMoment
@@ -350,6 +359,18 @@ def test_after_the_curriculum_more_episodes_begin_where_more_fail() -> None:
 def test_starts_lie_at_least_a_step_apart() -> None:
     near = RestartsConfig(share=0.5, mode="backward", stride=1, window=8)
     assert leg_points(leg(0, 100), 100, near, 8) == list(range(99, 91, -1))
+
+
+def test_where_a_leg_ends_the_next_one_begins() -> None:
+    assert [leg_at([leg(0, 20), leg(20, 60)], point) for point in (0, 19, 20, 59, 60)] == [0, 0, 1, 1, 2]
+
+
+def test_as_many_successes_as_the_threshold_suffice() -> None:
+    assert earliest_mastered(50, {40: [True, False, True, False], 30: [True, False, False]}, 0.5) == 40
+
+
+def test_a_pass_may_take_twice_as_long_as_shown_beside_its_opening() -> None:
+    assert longest_pass(leg(20, 60)) == 2 * 40 + OPENING
 
 
 def test_success_is_smoothed_over_the_epochs() -> None:

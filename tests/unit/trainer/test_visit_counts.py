@@ -7,8 +7,10 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.rl.batch import ADVANTAGES, CURIOSITY_TARGETS, WHITENED
 from services.trainer.rl.curiosity.visit_counts import VisitCounts
+from services.trainer.rl.gae import advantages
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.module import CURIOSITY_VALUES
+from services.trainer.rl.reward_normalisation import RewardScaler
 from shared.contracts.learning.ppo import PpoConfig
 from shared.game.observation.layout import BLOCKS, INDEX, SIZE
 from tests.unit.trainer.test_learner_equals_stock import episodes, learner
@@ -67,6 +69,9 @@ def test_different_pictures_are_different_cells_but_noise_is_not() -> None:
     frames = picture.repeat(4, 1).astype(np.uint8)
     visits.bonus(frames)
     assert visits.bonus(frames ^ 1)[0] == pytest.approx(2**-0.5)
+    older = frames.copy()
+    older[:, 1:] = 255 - older[:, 1:]
+    assert visits.bonus(older)[0] == pytest.approx(3**-0.5), "the newest picture comes first, and it alone counts"
     assert visits.bonus(255 - frames)[0] == 1.0
 
 
@@ -97,6 +102,30 @@ def test_the_bonus_reaches_the_advantages_and_the_second_critic() -> None:
     assert {CURIOSITY_TARGETS} <= set(rows)
     assert CURIOSITY_VALUES in network.values(rows["obs"])
     assert made.builder.figures["cells"] == network.visits.cells > 0
+
+
+def test_what_reached_states_pay_goes_on_after_every_end_of_an_episode() -> None:
+    """The definition, step by step: each end is worth what the second critic says, discounted as curiosity is."""
+    hyper = PpoConfig(discount=0.99, curiosity_discount=0.8)
+    made, chunks = learner(CuriosityPPOLearner, hyper, lean=True, curiosity=True), episodes()
+    rows = made.builder(rl_module=made.module, episodes=chunks)[DEFAULT_MODULE_ID]
+    seen = [np.asarray(chunk.get_observations(), np.float32) for chunk in chunks]
+    paid = np.split(VisitCounts((128,)).bonus(np.concatenate([one[1:] for one in seen])), np.cumsum([30, 20]))
+    scaled = RewardScaler(0.8).scaled([(one.id_, bonus, one.is_done) for one, bonus in zip(chunks, paid, strict=True)])
+    wanted = []
+    for observations, bonus in zip(seen, scaled, strict=True):
+        with torch.no_grad():
+            critic = made.module[DEFAULT_MODULE_ID].unwrapped().values(torch.from_numpy(observations))
+        value = critic[CURIOSITY_VALUES].numpy()
+        found = advantages(bonus, value[:-1], last_value=value[-1], discount=0.8, gae_lambda=hyper.gae_lambda)
+        wanted.append(found + value[:-1])
+    np.testing.assert_allclose(rows[CURIOSITY_TARGETS].numpy(), np.concatenate(wanted), rtol=1e-4, atol=1e-5)
+
+
+def test_a_table_of_counts_is_valid_in_later_versions() -> None:
+    visits = VisitCounts((SIZE,))
+    visits.bonus(np.concatenate([state(), state(x=1.0, sword=0.5)]))
+    assert visits.counts.nonzero()[:, 0].tolist() == [0, 94_512], "a checkpoint's places"
 
 
 def test_a_checkpoint_keeps_the_counts_and_env_runners_never_see_them() -> None:
