@@ -9,6 +9,7 @@ from typing import Final, Literal, get_args
 
 from shared.contracts.learning.ppo import CuriosityView
 from shared.contracts.learning.restarts import ImitationSource, RestartSelection
+from shared.contracts.run import RewardsName
 
 ImitationMode = Literal["none", "sil", "awr"]
 ArchiveSelection = RestartSelection | Literal["none"]
@@ -35,7 +36,7 @@ class Arm:
     shaping: ShapingSource = "none"
     curiosity: bool = True
     view: CuriosityView | None = None
-    rewards: str | None = None
+    rewards: RewardsName | None = None
     direct: bool = False
     planner: bool = False
     imitation: ImitationMode = "none"

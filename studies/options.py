@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from services.trainer.env.rewards import profiles
 from studies.arms import ARMS
 from studies.plan import InvalidStudy
 
@@ -46,13 +45,6 @@ def _range(part: str, text: str) -> range:
         said = "write a number, e.g. 5, or ranges, e.g. 100:110 or 100:102,105:110."
         raise InvalidStudy(f"--seeds {text}: {said}") from error
     return range(first, min(last, first + MAX_SEEDS + 1))
-
-
-def check_rewards(name: str) -> str:
-    """Return the name of a reward profile; InvalidStudy if it is unknown. Call it before the plan is written."""
-    if name not in profiles():
-        raise InvalidStudy(f"--rewards: unknown profile {name!r}; choose from {', '.join(profiles())}.")
-    return name
 
 
 def _parts(names: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from shared.contracts.run import RunConfig
 from shared.process.cores import usable_cores
 from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
-from studies.options import check_rewards, parse_arms, parse_seeds, parse_worlds
+from studies.options import parse_arms, parse_seeds, parse_worlds
 from studies.plan import NOISY_ACCURACY, InvalidStudy, StudyPlan, Trial
 from studies.results import RESULT_FILE, Results
 
@@ -37,6 +37,7 @@ OPTION_OF = {
     "world": "WORLD",
     "epochs": "--epochs",
     "episode_length": "--episode-length",
+    "rewards": "--rewards",
     "shaping.mode": "--mode",
     "shaping.coefficient": "--coefficient",
     "shaping.conservatism": "--conservatism",
@@ -93,7 +94,7 @@ def study(
                 "epochs": epochs,
                 "epoch_steps": epoch_steps,
                 "frame_skip": frame_skip,
-                "rewards": check_rewards(rewards),
+                "rewards": rewards,
                 "sampling": {"milestones": False, "budget": segments},
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }

@@ -20,6 +20,7 @@ ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "obs/v4", "pixels/v1"]
 ActionsName = Literal["actions/v1", "actions/v2"]
 OptionsName = Literal["none", "options/v1", "strike/v1", "strike/v2"]
 MemoryName = Literal["none", "gru/v1"]
+RewardsName = Literal["default", "events", "explore", "seeds", "sparse"]
 Difficulty = Literal["harmless", "normal", "harsh"]
 MAX_REASON_LENGTH = 500  # characters
 WORLD_PATTERN = r"^(garden|vale|realm|wild:[0-9]{1,9})$"
@@ -185,8 +186,11 @@ class RunConfig(Contract):
         "none",
         description="what the policy remembers of an episode: `gru/v1` 128 units of a recurrent network, or nothing",
     )
-    rewards: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")] = Field(
-        "default", description="reward profile"
+    rewards: RewardsName = Field(
+        "default",
+        description="what pays beside the reward model. `default`: progress first, exploration on the way; `explore`: "
+        "exploration alone; `events`: exploration and every kind of event; `sparse`: progress alone; `seeds`: the "
+        "original system's rewards",
     )
     rnd: bool = Field(True, description="curiosity; `ppo.curiosity_view` says what is new to it")
     ppo: PpoConfig = Field(PpoConfig(), description="values of PPO")

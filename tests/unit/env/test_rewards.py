@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -13,6 +14,7 @@ from services.trainer.env.detectors import STUCK_AFTER
 from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.env.rewards import RewardProfile, profiles
 from services.trainer.env.terms import RUPEES_PAID, TERMS
+from shared.contracts.run import RewardsName
 from shared.errors import ContractError
 from shared.game.emulator.start import StartState
 from tests.unit.env.scripted_play import at_random, clear_again_and_again, play, playing, solve
@@ -252,6 +254,10 @@ def test_a_profile_that_cannot_be_read_is_refused_with_one_sentence(tmp_path: Pa
         RewardProfile.load(str(tmp_path / "folder.toml"))
     with pytest.raises(ContractError, match=r"reward profile noise\.toml: 'utf-8' codec"):
         RewardProfile.load(str(tmp_path / "noise.toml"))
+
+
+def test_a_run_may_name_each_profile_and_no_other() -> None:
+    assert sorted(get_args(RewardsName)) == profiles()
 
 
 def test_an_unknown_profile_names_those_there_are() -> None:

@@ -212,7 +212,7 @@ def test_seeds_are_a_number_or_ranges() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--rewards", "magic"], "--rewards: unknown profile 'magic'; choose from default, events, explore,"),
+        (["--rewards", "magic"], "--rewards: Input should be 'default', 'events', 'explore', 'seeds' or 'sparse'"),
         (["--mode", "none"], "--mode none disables shaping in every arm"),
         (["-s", "ppo.discont=0.9"], "no such field"),
         (["-s", "ppo.discount=2"], "ppo.discount"),

@@ -45,13 +45,13 @@ def test_a_playable_run_is_accepted() -> None:
 def test_a_driver_with_nothing_to_play_exits_with_sentence_and_config_code(
     tmp_path: Path,
 ) -> None:
-    config = CONFIG.model_copy(update={"env_runners": 3, "rewards": "nosuch"})
+    config = CONFIG.model_copy(update={"env_runners": 3, "game": "oracle-of-seasons"})
     asyncio.run(ordered(local_store(tmp_path), config))
     environ = {**os.environ, "ZELDA_STORE__URL": f"file://{tmp_path}"}
     command = [sys.executable, "-m", "services.trainer.driver", "--run", RUN]
     ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=100)
     assert ended.returncode == EXIT_CONFIG, ended.stderr
-    assert ended.stderr.splitlines()[-1].startswith("driver: unknown reward profile 'nosuch'")
+    assert ended.stderr.splitlines()[-1].startswith("driver: oracle-of-seasons needs your own ROM image")
 
 
 async def ordered(store: Store, config: RunConfig) -> None:
