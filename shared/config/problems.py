@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 OBJECT_EXPECTED: Final = ("model_type", "model_attributes_type")
 LIMIT: Final = 300  # characters of a sentence, for a log line
+MAX_NAMED: Final = 10  # fields in one sentence
 
 
 def first_problem(error: ValidationError, model: type[BaseModel] | None = None) -> str:
@@ -26,7 +27,8 @@ def describe_problem(item: Mapping[str, Any], place: Sequence[Any], model: type[
         listed = f"; choose from {', '.join(known)}" if known else ""
         return "no such field" + (f"; did you mean {near[0]}?" if near else listed)
     if kind in OBJECT_EXPECTED and place and (fields := _fields(model, place)):
-        return f"has fields of its own: {', '.join(f'{place[-1]}.{name}' for name in fields)}"
+        more = f" and {len(fields) - MAX_NAMED} more" if len(fields) > MAX_NAMED else ""
+        return f"has fields of its own: {', '.join(f'{place[-1]}.{name}' for name in fields[:MAX_NAMED])}{more}"
     if kind == "literal_error":
         choices = [part.strip("'") for part in str(item["ctx"]["expected"]).replace(" or ", ", ").split(", ")]
         return text + suggestion(item.get("input"), choices)

@@ -5,9 +5,9 @@ Writers are strict: every constructor call is type-checked. Numbers are finite a
 """
 
 import hashlib
-from typing import Self
+from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from shared.config.problems import first_problem
 from shared.errors import ContractError
@@ -34,3 +34,21 @@ class Contract(BaseModel):
 def sha256(raw: bytes) -> str:
     """SHA-256 of an object's bytes, in hexadecimal, as keys, events and manifests use it."""
     return hashlib.sha256(raw).hexdigest()
+
+
+class Configuration(Contract):
+    """A part of a run's configuration. Misspelt fields are refused, and so is true or false where a number belongs."""
+
+    # In requests only: `from_bytes` ignores unknown fields, because a newer version may have written the document.
+    model_config = ConfigDict(extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse a truth value for a number: pydantic takes true as 1."""
+        if isinstance(value, bool) and info.field_name is not None:
+            annotation = cls.model_fields[info.field_name].annotation
+            types = {annotation, *get_args(annotation)}
+            if not types.isdisjoint((int, float)) and bool not in types:
+                raise ValueError(f"{str(value).lower()} is not a number")
+        return value

@@ -6,10 +6,10 @@ Defaults are those of the original system where it had any. Each field states it
 import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, ValidationError, model_validator
 
 from shared.config.problems import suggestion
-from shared.contracts.base import Contract
+from shared.contracts.base import Configuration, Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
 from shared.contracts.learning.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
@@ -38,10 +38,8 @@ World = Annotated[str, AfterValidator(_known_world), Field(json_schema_extra={"p
 """A world of Bramble. The pattern is for readers of the schema; the validator gives a better message."""
 
 
-class SamplingConfig(Contract):
+class SamplingConfig(Configuration):
     """Which segments are recorded and judged: only some, because judging costs more than stepping."""
-
-    model_config = ConfigDict(extra="forbid")
 
     share: float = Field(1.0, ge=0, le=1, description="share of finished segments that are recorded")
     milestones: bool = Field(
@@ -51,10 +49,8 @@ class SamplingConfig(Contract):
     budget: int = Field(200, ge=1, le=100_000, description="maximum number of segments recorded per epoch")
 
 
-class PlannerConfig(Contract):
+class PlannerConfig(Configuration):
     """Who acts in dialogs and puzzles. What a planner did is assisted play: the learner does not learn from it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     mode: Literal["none", "rules", "model"] = Field(
         "none",
@@ -81,10 +77,8 @@ class PlannerConfig(Contract):
         return self.dialogs or self.puzzles
 
 
-class GuidanceConfig(Contract):
+class GuidanceConfig(Configuration):
     """Suggestions of models that the policy sees and may follow. The policy always acts itself."""
-
-    model_config = ConfigDict(extra="forbid")
 
     mode: Literal["none", "model"] = Field(
         "none",
@@ -122,11 +116,8 @@ class GuidanceConfig(Contract):
         return self.enabled and self.text_share + self.vision_share > 0
 
 
-class RunConfig(Contract):
-    """Everything that defines a run. Unknown fields are refused, so that a typo is not ignored."""
-
-    # In requests only: `from_bytes` ignores unknown fields, because a newer version may have written the document.
-    model_config = ConfigDict(extra="forbid")
+class RunConfig(Configuration):
+    """Everything that defines a run."""
 
     game: Game = Field("bramble", description="the free game, or `oracle-of-seasons` with your own ROM")
     world: World = Field("vale", description="Bramble world; ignored for other games")

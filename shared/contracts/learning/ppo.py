@@ -7,9 +7,9 @@ are in that unit. `profile` names a set of values; fields that are given replace
 import math
 from typing import Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from shared.contracts.base import Contract
+from shared.contracts.base import Configuration
 
 CLAMPED_AT: Final = 10.0  # of the original system
 ValueLoss = Literal["squared", "huber", "clamped"]
@@ -38,10 +38,8 @@ BEFORE_VIEWS: Final[dict[str, object]] = {"curiosity_view": "obs/v1", "advantage
 """Of `ppo` blocks that were written before they had these fields."""
 
 
-class PpoConfig(Contract):
+class PpoConfig(Configuration):
     """PPO (Schulman et al. 2017) with two value heads and curiosity: visit counts or RND (Burda et al. 2018)."""
-
-    model_config = ConfigDict(extra="forbid")
 
     profile: Profile = Field("default", description="`seeds`: the original system's values, for comparison")
     learning_rate: float = Field(3e-4, gt=0, le=1, description="learning rate of Adam")

@@ -2,19 +2,17 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from shared.contracts.base import Contract
+from shared.contracts.base import Configuration
 
 ImitationSource = Literal["judged", "archive", "both"]
 RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
 
 
-class RestartsConfig(Contract):
+class RestartsConfig(Configuration):
     """How many episodes begin at states of the run's archive. Evaluation always begins at the true start."""
-
-    model_config = ConfigDict(extra="forbid")
 
     share: float = Field(0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive; 0: none")
     mode: RestartMode = Field(
@@ -60,10 +58,8 @@ class RestartsConfig(Contract):
         return bool(self.share) and self.mode == "backward"
 
 
-class ImitationConfig(Contract):
+class ImitationConfig(Configuration):
     """How strongly the policy imitates the best judged play and the archive's trajectories, beside PPO."""
-
-    model_config = ConfigDict(extra="forbid")
 
     mode: Literal["none", "sil", "awr"] = Field(
         "none",

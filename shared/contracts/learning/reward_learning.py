@@ -2,18 +2,16 @@
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from shared.contracts.base import Contract
+from shared.contracts.base import Configuration
 
 LabelSource = Literal["ratings", "pairs", "both"]
 ShapingMode = Literal["gain", "potential", "additive", "none"]
 
 
-class LabelsConfig(Contract):
+class LabelsConfig(Configuration):
     """What a reward model learns from: the ratings of single segments, or comparisons of two segments."""
-
-    model_config = ConfigDict(extra="forbid")
 
     source: LabelSource = Field(
         "ratings",
@@ -30,10 +28,8 @@ class LabelsConfig(Contract):
         return self.source != "ratings"
 
 
-class ShapingConfig(Contract):
+class ShapingConfig(Configuration):
     """How the reward model shapes the reward."""
-
-    model_config = ConfigDict(extra="forbid")
 
     mode: ShapingMode = Field("gain", description="Phi(s')-Phi(s), gamma*Phi(s')-Phi(s), the plain score, or nothing")
     coefficient: float = Field(2.0, ge=0, le=100, description="weight of the shaping term")

@@ -11,6 +11,7 @@ from starlette.types import Message, Receive, Scope, Send
 from services.coordinator.api.limits import BodySizeLimit
 from shared.contracts.base import sha256
 from shared.contracts.ids import Digest, RunId
+from shared.contracts.run import RunConfig
 from shared.store.memory import MemoryStore
 from shared.store.port import AlreadyExists
 from tests.unit.coordinator.api_client import client
@@ -97,6 +98,17 @@ CASES: list[tuple[str, str, Any, int, str]] = [
         422,
         "config.shaping: has fields of its own: shaping.mode, shaping.coefficient, shaping.conservatism.",
     ),
+    (
+        "POST",
+        "/runs",
+        {"config": None},
+        422,
+        "config: has fields of its own: config.game, config.world, config.difficulty, config.seed, config.epochs, "
+        "config.run_hours, config.epoch_steps, config.episode_length, config.terminal_on_death, config.segment_steps "
+        f"and {len(RunConfig.model_fields) - 10} more.",
+    ),
+    ("POST", "/runs", {"config": {"epochs": True}}, 422, "config.epochs: true is not a number."),
+    ("POST", "/runs", {"config": {"ppo": {"clip": False}}}, 422, "config.ppo.clip: false is not a number."),
     (
         "POST",
         "/runs",
