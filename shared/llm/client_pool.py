@@ -23,7 +23,7 @@ class ClientPool:
     """
 
     def __init__(self, spec: RouteSpec, *, use_direct: bool) -> None:
-        self._spec, self._address = spec, spec.address(use_direct)
+        self._spec, self._address, self._proxy = spec, spec.address(use_direct), spec.proxy_of(use_direct)
         self._trust = ssl.create_default_context(cafile=None if spec.ca_file is None else str(spec.ca_file))
         self._idle: list[httpx.AsyncClient] = []
         self.transport: httpx.AsyncBaseTransport | None = None
@@ -69,5 +69,6 @@ class ClientPool:
             verify=self._trust,
             follow_redirects=False,
             trust_env=False,
+            proxy=self._proxy,
             transport=self.transport,
         )

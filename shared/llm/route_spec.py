@@ -20,6 +20,9 @@ class RouteSpec(BaseModel):
     )
     token_file: ReadableFile | None = Field(None, description="bearer token; read for every request because it rotates")
     ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust; else the system's")
+    proxy: HttpUrl | None = Field(
+        None, description="HTTP proxy on the way to `url`, such as a cluster's egress proxy; `direct_url` needs none"
+    )
     objective: HeaderValue | None = Field(None, description="llm-d inference objective (priority)")
     fairness: HeaderValue | None = Field(None, description="llm-d fairness id; default is the run's id")
     total_timeout_s: float = Field(60, gt=0, le=600, description="timeout of a call, all attempts together")
@@ -38,3 +41,7 @@ class RouteSpec(BaseModel):
     def address(self, use_direct: bool) -> str:
         """Return the base address to use, without a trailing slash."""
         return (self.direct_url if use_direct and self.direct_url else self.url).rstrip("/")
+
+    def proxy_of(self, use_direct: bool) -> str | None:
+        """Return the proxy on the way to that address; None if there is none."""
+        return None if use_direct and self.direct_url else self.proxy

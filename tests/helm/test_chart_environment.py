@@ -46,6 +46,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
                     "routes": {name: {"baseUrl": "https://llm.example.com/v1", "model": name} for name in EXTERNAL},
                     "apiKeySecret": "llm-key",
                     "ca": {"name": "llm-ca"},
+                    "proxy": "http://proxy.example.com:3128",
                 },
             },
             "store": {"mode": "external", "endpoint": "https://s3.example.com", "ca": {"name": "s3-ca"}},
@@ -97,6 +98,8 @@ def test_judges_read_the_rendered_judges_file(variant: str, tmp_path: Path) -> N
     materialize(objects, pods(objects)["judge"], "judge", tmp_path)
     judges = load_judges(tmp_path / "etc/zelda/judges.yaml", "")
     assert [judge.name for judge in judges.judges] == ["state", "puzzle", "vision"]
+    proxies = {"http://proxy.example.com:3128"} if variant == "external" else {None}
+    assert {route.proxy for route in judges.routes.values()} == proxies
     assert {dimension for judge in judges.judges for dimension in judge.dimensions} == set(judges.weights.as_dict())
 
 

@@ -237,6 +237,15 @@ def test_judges_reach_the_port_of_every_address(further: int, expected: set[int]
     } == expected
 
 
+def test_judges_behind_a_proxy_reach_nothing_else() -> None:
+    routes = {
+        name: {"baseUrl": f"https://{name}.example.com/v1", "model": name} for name in ("state", "puzzle", "vision")
+    }
+    judges = {"mode": "external", "external": {"routes": routes, "proxy": "http://proxy.example.com:3128"}}
+    rendered = render(merged(profile("dev"), {"judges": judges}))
+    assert {port for _, port in reached(rendered, "zelda-judging")} == {3128}
+
+
 @pytest.mark.parametrize(("further", "expected"), [(0, {443}), (9000, {443, 9000}), (443, {443})])
 def test_the_store_is_reachable_behind_another_service_port(further: int, expected: set[int]) -> None:
     store = {"mode": "external", "endpoint": "https://minio.storage.svc", "port": further}

@@ -89,6 +89,9 @@ token_file: /var/run/zelda/{{ $caller }}-token/token
 ca_file: /var/run/zelda/{{ $caller }}-ca/ca.crt
 {{- else -}}
 url: {{ required (printf "judges.external.routes.%s.baseUrl is needed: give the endpoint's address" .name) (index $judges.external.routes .name | default dict).baseUrl }}
+{{- with $judges.external.proxy }}
+proxy: {{ . }}
+{{- end }}
 {{- if $judges.external.apiKeySecret }}
 token_file: /var/run/zelda/{{ $caller }}-token/token
 {{- end }}

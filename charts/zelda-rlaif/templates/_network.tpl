@@ -49,7 +49,10 @@
 {{- $_ := set $edges "rules-judge" (dict "pods" (list "rules-judge") "ingress" (list (dict "components" $callers "ports" (list 8080)))) }}
 {{- else if eq .Values.judges.mode "external" }}
 {{- $ports := list }}{{ with int .Values.judges.external.port }}{{ $ports = list . }}{{ end }}
+{{- if .Values.judges.external.proxy }}{{ $ports = append $ports (include "zelda.urlPort" .Values.judges.external.proxy | int) }}
+{{- else }}
 {{- range .Values.judges.external.routes }}{{ with . }}{{ if .baseUrl }}{{ $ports = append $ports (include "zelda.urlPort" .baseUrl | int) }}{{ end }}{{ end }}{{ end }}
+{{- end }}
 {{- $toModels = dict "peers" (list $external) "ports" (uniq $ports) }}
 {{- else if .Values.llm.useGateway }}
 {{- $toModels = dict "peers" (list $router) "ports" (list 443) }}

@@ -23,6 +23,8 @@ class Server:
     port: int
     reply: Reply
     requests: int = 0
+    last_line: bytes = b""
+    """The line that the last request began with, in lower case."""
 
     @property
     def url(self) -> str:
@@ -40,6 +42,7 @@ async def serving(reply: Reply) -> AsyncIterator[Server]:
             length = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
             await reader.readexactly(length)
             server.requests += 1
+            server.last_line = head.partition(b"\r\n")[0]
             await server.reply(server, writer)
             await writer.drain()
 

@@ -13,7 +13,7 @@ from shared.llm.completions import MAX_RESPONSE_BYTES
 from shared.llm.port import CompletionRequest, RouteUnavailable
 from shared.llm.route import RouteClient
 from shared.llm.route_spec import RouteSpec
-from tests.unit.judge.bad_servers import always, serving
+from tests.unit.judge.bad_servers import always, refusing_url, serving
 
 REQUEST = CompletionRequest({"messages": []}, 3, 1, "demo")
 
@@ -53,6 +53,22 @@ async def test_retry_after_date_out_of_range_is_ignored() -> None:
     date = "Mon, 99999999999999999999 Jan 2026 00:00:00 GMT"
     with pytest.raises(RouteUnavailable, match="HTTP 503"):
         await route(httpx.Response(503, headers={"retry-after": date})).complete(REQUEST)
+
+
+async def test_a_route_behind_a_proxy_is_called_through_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", refusing_url())  # the environment is never asked
+    async with serving(always(200)) as proxy, serving(always(200)) as model:
+        behind = {"url": "http://models.invalid/v1", "direct_url": model.url, "proxy": proxy.url.removesuffix("/v1")}
+        spec = RouteSpec.model_validate(behind)
+        for direct, asked, line in (
+            (False, proxy, b"post http://models.invalid/v1/chat/completions http/1.1"),
+            (True, model, b"post /v1/chat/completions http/1.1"),
+        ):
+            client = RouteClient("r", spec, ROUTES, use_direct=direct)
+            assert len((await client.complete(REQUEST)).choices) == 3
+            assert asked.last_line == line
+            await client.close()
+        assert (proxy.requests, model.requests) == (1, 1)
 
 
 class Drip(httpx.AsyncByteStream):
