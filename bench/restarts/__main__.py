@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from services.trainer.rl.epoch_plan import EpochPlan
     from shared.contracts.epoch import ArchiveRef, EpochStart
 
-ROUNDS: Final = 40
-EPOCH_STEPS: Final = 8_192
+ROUNDS: Final = 12
+EPOCH_STEPS: Final = 40_960
 SETTINGS: Final = {
     "world": "vale", "env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "epoch_steps": EPOCH_STEPS,
     "restarts": {"share": 0.5}, "ppo": {"learning_rate": 1e-12},
