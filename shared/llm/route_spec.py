@@ -43,5 +43,5 @@ class RouteSpec(BaseModel):
         return (self.direct_url if use_direct and self.direct_url else self.url).rstrip("/")
 
     def proxy_of(self, use_direct: bool) -> str | None:
-        """Return the proxy on the way to that address; None if there is none."""
+        """Return the proxy on the way to that address, or None."""
         return None if use_direct and self.direct_url else self.proxy
