@@ -14,7 +14,6 @@ from cli.output_paths import VIDEO, require_directory, require_writable_file
 from cli.service_settings import reachable_store
 from cli.stored_runs import read_store
 from cli.unknown_run import require_run
-from shared.contracts.ids import RunId
 
 if TYPE_CHECKING:
     from services.exporter.on_demand import SegmentSelection
@@ -73,7 +72,7 @@ def segments(
         print_json(paths)
     elif paths:
         print_line("\n".join(paths))
-    _require_complete(run, len(paths), len(result.failed))
+    _require_complete(selection, len(paths), len(result.failed))
 
 
 @app.command()
@@ -96,7 +95,7 @@ def dataset(
     if result.exported:
         rows = sum(result.exported)
         print_json({"file": str(to), "rows": rows}) if as_json else print_line(f"{to}: {rows} steps")
-    _require_complete(run, len(result.exported), len(result.failed))
+    _require_complete(selection, len(result.exported), len(result.failed))
 
 
 @app.command()
@@ -124,7 +123,7 @@ def minari(
         print_status(f"{writer.skipped} segments without a score were left out.")
     if writer.steps:
         print_line(f"{to}/{run}-v0: {writer.steps} steps; read it with MINARI_DATASETS_PATH={to}")
-    _require_complete(run, len(result.exported), len(result.failed))
+    _require_complete(selection, len(result.exported), len(result.failed))
 
 
 def _selection(
@@ -139,11 +138,12 @@ def _selection(
         raise CliError(USAGE, f"{error}.") from error
 
 
-def _require_complete(run: str, done: int, failed: int) -> None:
+def _require_complete(selection: "SegmentSelection", done: int, failed: int) -> None:
     """CliError if nothing was exported, or if some segments failed."""
+    run, kind = selection.run, "recorded" if selection.best is None else "judged"
     if done + failed == 0:
-        read_store(lambda store: require_run(store, RunId(run)))
-        raise CliError(NOT_FOUND, f"No recorded segment of {run} matches: check the run with `zelda run show {run}`.")
+        read_store(lambda store: require_run(store, run))
+        raise CliError(NOT_FOUND, f"No {kind} segment of {run} matches: check the run with `zelda run show {run}`.")
     if failed:
         rest = "the others were written" if done else "nothing was written"
         reasons = "their keys and the reasons are listed above"
@@ -162,7 +162,7 @@ def _export_video(run: str, selection: "SegmentSelection", video: Path, whole_ep
     if result.exported:
         steps = sum(result.exported)
         print_json({"file": str(video), "steps": steps}) if as_json else print_line(f"{video}: {steps} steps")
-    _require_complete(run, len(result.exported), len(result.failed))
+    _require_complete(selection, len(result.exported), len(result.failed))
 
 
 def _print_above_progress(text: str) -> None:

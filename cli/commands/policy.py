@@ -43,7 +43,6 @@ RunOrFile = Annotated[
     ),
 ]
 Rom = Annotated[Path | None, typer.Option(help="your own ROM image, for game=oracle-of-seasons")]
-START_STATE = "ZELDA_DRIVER__START_STATE"
 ANIMATION = ".gif"
 
 
@@ -161,12 +160,12 @@ def _player(
 ) -> tuple["Policy", RunConfig, "PlayOptions"]:
     """The policy of a run or file, the run's configuration, and how to play."""
     from cli.policy.play import PlayOptions
-    from cli.stack.user_settings import find_rom, require_rom
+    from cli.stack.user_settings import find_rom, find_start_state, require_rom
 
     image = find_rom(os.environ, rom)
     policy, config = _read(source, epoch)
     require_rom(config.game, image)
-    start = Path(os.environ[START_STATE]) if START_STATE in os.environ else None
+    start = find_start_state(os.environ) if config.game != "bramble" else None
     return policy, config, PlayOptions(steps, best, seed, window, image, start)
 
 

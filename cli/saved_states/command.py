@@ -14,6 +14,7 @@ from cli.stored_runs import read_store
 from shared.contracts.ids import StateName
 
 if TYPE_CHECKING:
+    from shared.contracts.epoch import SavedState
     from shared.contracts.run import RunConfig
 
 app = typer.Typer(help="Save, list and show states where runs begin episodes.", no_args_is_help=True)
@@ -34,7 +35,7 @@ def list_(as_json: Json = False) -> None:
     if not states:
         print_status("There are no saved states: `zelda states save --help` shows how to get one.")
         return
-    rows = [(s.name, s.game, s.world, s.difficulty, s.place, str(s.milestones), s.source) for s in states]
+    rows = [(s.name, s.game, *_world_of(s), s.place, str(s.milestones), s.source) for s in states]
     print_table("saved states", ("name", "game", "world", "difficulty", "room", "milestones", "from"), rows)
     _print_use(states[0].name)
 
@@ -80,6 +81,7 @@ def save(
     """Save a state of a recorded segment (--run, --segment), or of a file, under a name. No name is used twice."""
     from cli.saved_states.capture import at_step, of_file
     from cli.saved_states.saving import recorded_segment, save_state
+    from shared.state.saved_states import played_in
 
     wanted = _state_name(name)
     if file is not None and step:
@@ -87,7 +89,7 @@ def save(
     if file is None and set_:
         raise CliError(USAGE, "-s goes with --file: a segment's run says its game, world and difficulty. Leave it out.")
     if file is not None and run is None and segment is None:
-        config = _played(set_ or [])
+        config = _played(set_ or [], rom)
         state = save_state(wanted, config, of_file(file), f"file {file.name}", rom)
     elif file is None and run is not None and segment is not None:
         config, recorded = recorded_segment(parse_run_id(run), parse_segment_id(segment))
@@ -98,17 +100,29 @@ def save(
     if as_json:
         print_json(state.model_dump(mode="json"))
         return
-    played = f"{state.game}, world {state.world}, {state.difficulty}"
-    print_line(f"{state.name}: room {state.place} of {played}, {state.milestones} milestones, {state.source}")
+    print_line(f"{state.name}: room {state.place} of {played_in(state)}, {state.milestones} milestones, {state.source}")
     _print_use(state.name)
 
 
-def _played(pairs: list[str]) -> "RunConfig":
-    """What a file's state is of. CliError for a field that says nothing about a state."""
+def _world_of(state: "SavedState") -> tuple[str, str]:
+    """World and difficulty; empty for a game that has neither."""
+    return (state.world, state.difficulty) if state.game == "bramble" else ("", "")
+
+
+def _played(pairs: list[str], rom: Path | None) -> "RunConfig":
+    """What a file's state is of. CliError for a field that says nothing about a state, or for a ROM without its game.
+
+    The emulator loads a state of any game into any other one, so without the name of the game it would count as
+    Bramble's.
+    """
     fields = parse_fields(pairs)
     config = run_config(fields)  # names a misspelt field
     if others := sorted(fields.keys() - OF_A_STATE):
         raise CliError(USAGE, f"-s {others[0]}: a state has {', '.join(OF_A_STATE)}. Leave it out.")
+    if rom is not None and config.game == "bramble":
+        raise CliError(
+            USAGE, f"--rom {rom}: without its game, the state is one of Bramble: add -s game=oracle-of-seasons."
+        )
     return config
 
 

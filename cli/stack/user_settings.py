@@ -25,6 +25,7 @@ GAMES: Final = "ZELDA_COORDINATOR__GAMES"
 MAX_ROM_BYTES: Final = 8 << 20
 JUDGES_FILE: Final = "ZELDA_JUDGES_FILE"
 PLANNER_FILE: Final = "ZELDA_DRIVER__PLANNER_FILE"
+START_STATE: Final = "ZELDA_DRIVER__START_STATE"
 KEEP_REPLIES: Final = "ZELDA_JUDGE__KEEP_REPLIES"
 
 
@@ -136,6 +137,18 @@ def require_rom(game: object, rom: Path | None) -> None:
         oracle_game(GameRequest())
     except UnknownRom as error:
         raise CliError(USAGE, f"{error}.") from error
+
+
+def find_start_state(environ: Mapping[str, str]) -> Path | None:
+    """Find the saved state where play of the user's own game begins: the variable. CliError if it is unreadable."""
+    place, path = _option_or_variable(environ, START_STATE, None, START_STATE)
+    if path is None:
+        return None
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise CliError(USAGE, f"{place} {path}: {error.strerror}: name a state that PyBoy saved.") from error
+    return path.absolute()
 
 
 def _option_or_variable(

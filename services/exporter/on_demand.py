@@ -167,7 +167,7 @@ async def _for_each(
     report: ReportFailure,
     progress: ReportProgress,
 ) -> ExportResult[T]:
-    """Process every selected archive in key order. A failing segment is reported; the others proceed."""
+    """Process every selected archive by epoch, episode and step. A failing segment is reported; the others proceed."""
     result: ExportResult[T] = ExportResult([], [])
     selected = await _selected(store, selection)
     for number, entry in enumerate(selected):
@@ -184,7 +184,9 @@ async def _for_each(
 
 async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEntry]:
     places = await list_segments(store, selection.run, selection.epoch)
-    found = [entry for entry, place in places.items() if selection.includes(place)]
+    found = sorted(
+        (entry for entry in places if selection.includes(places[entry])), key=lambda entry: _turn(places[entry])
+    )
     if selection.last_of_episode:
         found = list({places[entry].episode: entry for entry in found}.values())
     if selection.best is None:
@@ -198,6 +200,11 @@ async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEnt
             rated.append((score.weighted, entry))
     best = {entry for _, entry in sorted(rated, key=lambda one: -one[0])[: selection.best]}
     return [entry for entry in found if entry in best]
+
+
+def _turn(place: keys.SegmentPlace) -> tuple[int, int, str, int, str]:
+    """Sorts segments by epoch, episode and step. Keys do not: `epoch_10` stands before `epoch_2` in them."""
+    return place.epoch, len(place.episode), place.episode, len(place.segment), place.segment
 
 
 def _target(directory: Path, manifest: SegmentManifest) -> Path:

@@ -64,12 +64,12 @@ class SavedStates:
 def require_playable(states: Sequence[SavedState], config: RunConfig) -> None:
     """Raise UnplayableState if a run of another game or world shall begin at one of the states."""
     for state in states:
-        if _played_in(state) != _played_in(config):
+        if played_in(state) != played_in(config):
             raise UnplayableState(
-                f"the saved state {state.name} is of {_played_in(state)}, and the run plays {_played_in(config)}"
+                f"the saved state {state.name} is of {played_in(state)}, and the run plays {played_in(config)}"
             )
 
 
-def _played_in(what: SavedState | RunConfig) -> str:
+def played_in(what: SavedState | RunConfig) -> str:
     """The ROM that was or will be played, as a person names it."""
     return f"{what.game}, world {what.world}, {what.difficulty}" if what.game == "bramble" else what.game

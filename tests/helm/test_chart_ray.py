@@ -1,13 +1,15 @@
 """Ray's pods and what talks to them: a GPU for the learner, and the token of the job server."""
 
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from services.trainer.settings import DriverSettings, TrainerSettings
 from tests.helm.operators import kuberay
 from tests.helm.pods import literal, materialize
-from tests.helm.rendering import PROFILES, Object, merged, named, pod_templates, profile, render
+from tests.helm.rendering import PROFILES, ROOT, Object, merged, named, pod_templates, profile, render
 
 GPU = "nvidia.com/gpu"
 ON_RAY = {"services": {"trainer": {"backend": "ray"}}, "apis": {"ray": "on"}}
@@ -31,6 +33,17 @@ def test_only_the_head_gets_the_learners_gpu(name: str, version: str) -> None:
     head = kuberay.operated(cluster, kuberay.RELEASES[version]).pods["head"]
     assert head["spec"]["containers"][0]["resources"]["limits"][GPU] == "1"
     assert DriverSettings.model_validate({"driver": {"learner_device": "cuda"}, "store": {"url": "memory://"}})
+
+
+def test_with_the_guides_toleration_the_head_accepts_gpu_nodes() -> None:
+    guide = (ROOT / "docs/install-openshift.md").read_text()
+    (key,) = re.findall(r"ray\.head\.tolerations\[0\]\.key=([\w./-]+)", guide)
+    (nodes,) = yaml.safe_load_all((ROOT / "deploy/machinesets/llm-inference.yaml").read_text())
+    (taint,) = nodes["spec"]["template"]["spec"]["taints"]
+    head = {"gpus": 1, "tolerations": [{"key": key}]}
+    (cluster,) = kuberay.clusters(render(merged(merged(profile("openshift"), ON_RAY), {"ray": {"head": head}})))
+    (accepted,) = cluster["spec"]["headGroupSpec"]["template"]["spec"]["tolerations"]
+    assert accepted == {"key": taint["key"], "operator": "Exists"}  # of every value and effect
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -197,6 +197,14 @@ def test_images_exclude_game_roms() -> None:
     assert ignored.index("!bramble/engine/engine.gbc") > ignored.index("**/*.gbc") > ignored.index("!bramble")
 
 
+@pytest.mark.parametrize("suffix", ["", ".state", ".ram", ".rtc"])
+def test_what_pyboy_writes_beside_a_rom_is_ignored(suffix: str) -> None:
+    """The README has people play their ROM with `python -m pyboy`, which saves its battery when it ends."""
+    ignored = subprocess.run(["git", "check-ignore", "-q", f"shared/game/rom.gbc{suffix}"], cwd=ROOT)
+    assert ignored.returncode == 0
+    assert f"**/*{suffix or '.gbc'}" in (ROOT / ".containerignore").read_text().splitlines()
+
+
 def test_the_containerfile_passes_its_linter() -> None:
     tool = shutil.which("hadolint") or str(ROOT / ".venv/bin/hadolint")
     if not Path(tool).exists():

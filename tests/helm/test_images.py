@@ -105,5 +105,24 @@ def test_ray_reports_no_usage_to_its_authors(monkeypatch: pytest.MonkeyPatch) ->
     assert usage_stats_enabled() is False
 
 
+def test_a_trainer_with_cuda_has_the_libraries_that_torch_needs() -> None:
+    """Without them `import torch` fails: CUDA's wheels link to libraries in packages of their own."""
+    stage = _stage("packages-trainer AS packages-trainer-cuda")
+    (install,) = re.findall(r"pip install (.+?) &&", stage)
+    assert re.fullmatch(r'--index-url "\$\{TORCH_INDEX\}" torch==[\d.]+', install), "with its dependencies"
+    assert "sbom.json" in stage
+    text = (ROOT / "deploy/Containerfile").read_text()
+    chosen = re.findall(r"^FROM (\S+\$\{TORCH\}) AS (\S+)$", text, re.MULTILINE)
+    assert chosen == [("packages-trainer-${TORCH}", "packages-of-trainer")]
+    assert "COPY --from=packages-of-trainer /opt/venv /opt/venv\n" in _trainer_stage()
+    assert re.search(r"^ARG TORCH=cpu\n", text.partition("\nFROM ")[0], re.MULTILINE), "no CUDA unless it is chosen"
+    guide = " ".join((ROOT / "docs/install-openshift.md").read_text().split())
+    assert "--target trainer --build-arg TORCH=cuda --build-arg TORCH_INDEX=" in guide
+
+
 def _trainer_stage() -> str:
-    return (ROOT / "deploy/Containerfile").read_text().partition("FROM code AS trainer\n")[2].partition("\nFROM ")[0]
+    return _stage("code AS trainer")
+
+
+def _stage(head: str) -> str:
+    return (ROOT / "deploy/Containerfile").read_text().partition(f"FROM {head}\n")[2].partition("\nFROM ")[0]

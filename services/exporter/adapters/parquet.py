@@ -34,10 +34,16 @@ class SegmentRows:
 
 
 MEANINGS: Final = {
-    "observation": "one value per name in `features`; docs/observation.md explains each",
+    "step": "steps of the episode before this one; states.jsonl numbers the state after it, one more",
+    "observation": "what was seen before the step: one value per name in `features`; docs/observation.md explains each",
     "button": "the action in words",
+    "next_observation": "what was seen after the step",
+    "terminated": "the game ended the episode with this step; where only a segment ends, it is false",
+    "score": "of the whole segment: the weighted mean over its judged dimensions, `score_...`, 0 to 1",
     "votes": "all votes of all judges on the segment, 0 to 5",
+    "place": "`group`, `room`, and `x` and `y` in pixels, say where the hero is after the step",
     "potential": "Phi of the state before the step, by the reward model that shaped the segment",
+    "next_potential": "Phi of the state after the step",
     "segment_reward": "sum of the reward terms over the whole segment; single steps are not recorded",
     "policy": "SHA-256 of the checkpoint that acted",
 }

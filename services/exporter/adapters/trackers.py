@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol
 from shared.contracts.ids import RunId
 
 MLFLOW_RETRIES: Final = "MLFLOW_HTTP_REQUEST_MAX_RETRIES"
+MLFLOW_BATCH: Final = 100  # parameters that MLflow takes in one request
 
 
 class Tracker(Protocol):
@@ -59,7 +60,9 @@ class MlflowTracker:
         for former in self._client.search_runs([number], f"tags.`mlflow.runName` = '{run}'"):
             self._client.delete_run(former.info.run_id)
         self._run = self._client.create_run(number, run_name=str(run)).info.run_id
-        self._client.log_batch(self._run, params=[Param(name, str(value)) for name, value in config.items()])
+        params = [Param(name, str(value)) for name, value in config.items()]
+        for first in range(0, len(params), MLFLOW_BATCH):
+            self._client.log_batch(self._run, params=params[first : first + MLFLOW_BATCH])
 
     def write(self, scalars: Mapping[str, float], step: int, time: datetime) -> None:
         """Write numbers at a step of the run."""

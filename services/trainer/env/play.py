@@ -4,8 +4,9 @@ import argparse
 import random
 from typing import Final, TextIO
 
+from bramble.registration import BRAMBLE
 from services.trainer.games import GAMES
-from shared.errors import ZeldaError
+from shared.errors import Permanent, ZeldaError
 from shared.game.decoding.decoder import Decoder
 from shared.game.decoding.names import ACTIONS, DIRECTIONS, GROUP_AREAS
 from shared.game.decoding.state import GameState
@@ -25,6 +26,8 @@ def watch(options: argparse.Namespace, out: TextIO) -> int:
     """Play and print. Return 0, or 1 after printing an error."""
     try:
         game = GAMES.open(options.game, GameRequest(options.world, rom=options.rom))
+        if options.state is None and options.game != BRAMBLE:
+            raise Permanent("--state is needed: name a state of this game, saved where the hero can walk")
         start = StartState(options.state.stem, options.state.read_bytes()) if options.state else true_start(game)
         _play(game, start, options, out)
     except (ZeldaError, OSError) as error:

@@ -48,8 +48,8 @@ def oracle_game(request: GameRequest) -> Game:
     """The game of the user's own ROM; raise UnknownRom without one, or for another image."""
     if request.rom is None:
         raise UnknownRom(
-            f"{ORACLE} needs your own ROM image: name the .gbc file with --rom (`zelda up --rom FILE`), "
-            "on a cluster with the chart's values rom.*"
+            f"{ORACLE} needs your own ROM image: name the .gbc file with --rom (`zelda up --rom FILE`) or "
+            "ZELDA_ROM__FILE, on a cluster with the chart's values rom.*"
         )
     return replace(identify_rom(request.rom.read_bytes()), start=request.start.read_bytes() if request.start else None)
 

@@ -68,7 +68,8 @@ _SCALE: Final = np.log1p(_MOST)
 
 
 Switch = tuple[str, RoomKey | int | None, int]
-"""A button of a room or a lever of a dungeon, with the number of its bit."""
+"""A button of a room, an orb or a lever of a dungeon, with the number of its bit."""
+ORBS: Final = "levers"  # the name in saved memories, which had orbs alone
 
 
 class CounterMemory(NamedTuple):
@@ -172,15 +173,16 @@ class EpisodeCounters:
         if state.puzzle is previous.puzzle or state.key != previous.key:
             return
         old, new = previous.puzzle, state.puzzle
-        for name, before, after, place in (
-            ("buttons", old.triggers, new.triggers, state.key),
-            ("levers", old.toggles, new.toggles, state.dungeon),
+        for name, kind, before, after, place in (
+            ("buttons", "buttons", old.triggers, new.triggers, state.key),
+            ("levers", ORBS, old.toggles, new.toggles, state.dungeon),
+            ("levers", "switches", old.switches, new.switches, state.dungeon),
         ):
             if before is None or after is None or before == after:
                 continue
             changed = before ^ after if name == "levers" else after & ~before
             for bit in range(changed.bit_length()):
-                mark = (name, place, bit)
+                mark = (kind, place, bit)
                 if changed >> bit & 1 and mark not in self._switched:
                     self._switched.add(mark)
                     self.values[name] += 1

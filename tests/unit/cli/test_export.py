@@ -25,6 +25,12 @@ def files(root: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
+def test_an_empty_selection_says_whether_scores_were_needed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, kind in ([], "recorded"), (["--best", "3"], "judged"):
+        assert exit_code_of(["export", "segments", RUN, "--epoch", "9", *words]) == NOT_FOUND
+        assert f"No {kind} segment of {RUN} matches: check the run with" in capsys.readouterr().err
+
+
 def test_a_minari_data_set_stays_until_its_successor_is_complete(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert exit_code_of(["export", "minari", RUN]) == OK
     before = files(place / "minari")

@@ -1,5 +1,6 @@
 """`zelda states` saves a state of a recorded segment, or of a file, and shows what was saved."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -8,8 +9,11 @@ import pytest
 
 from bramble.registration import bramble_game
 from cli import errors
+from cli.__main__ import exit_code_of
 from shared.game.emulator.start import true_start
+from shared.game.games import oracle
 from shared.game.recording.png import SIGNATURE
+from shared.store import keys
 from tests.unit.cli.test_commands import zelda
 from tests.unit.cli.test_ended_system import ARCHIVE, RUN, leave_connection
 
@@ -61,6 +65,11 @@ def test_a_state_of_a_file_is_saved(ended: Path) -> None:
         (("save", "x", "--file", "own.state", "--step", "5"), errors.USAGE, "--step goes with --run and --segment"),
         (("save", "x", "--run", RUN, "--segment", SEGMENT, "-s", "world=vale"), errors.USAGE, "-s goes with --file"),
         (("save", "x", "--file", "own.state", "-s", "epochs=3"), errors.USAGE, "-s epochs: a state has game, world,"),
+        (
+            ("save", "x", "--file", "own.state", "--rom", "a"),
+            errors.USAGE,
+            "--rom a: without its game, the state is one",
+        ),
         (("save", "x", "--file", "missing"), errors.USAGE, "--file missing: No such file or directory"),
         (("save", "../x", "--file", "damaged"), errors.USAGE, "is not the name of a saved state"),
         (("show", "nothing"), errors.NOT_FOUND, "no saved state is named nothing"),
@@ -71,6 +80,24 @@ def test_what_cannot_be_saved_or_shown_is_named(ended: Path, words: tuple[str, .
     done = zelda("states", *words, cwd=ended)
     assert (done.returncode, done.stdout) == (code, "")
     assert sentence in done.stderr
+
+
+def test_a_state_of_ones_own_game_has_no_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game = bramble_game("garden", torn=True)
+    monkeypatch.setattr(oracle, "ORACLE_MD5", hashlib.md5(game.rom, usedforsecurity=False).hexdigest())
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path / 'store'}")
+    for bucket in keys.BUCKETS:
+        (tmp_path / "store" / bucket).mkdir(parents=True)
+    (tmp_path / "own.gbc").write_bytes(game.rom)
+    (tmp_path / "own.state").write_bytes(true_start(game).state)
+    own = ("--file", "own.state", "--rom", "own.gbc", "-s", "game=oracle-of-seasons")
+    assert exit_code_of(["states", "save", "own", *own]) == errors.OK
+    assert " of oracle-of-seasons, 0 milestones, file own.state" in capsys.readouterr().out
+    assert exit_code_of(["states", "list"]) == errors.OK
+    assert capsys.readouterr().out.splitlines()[1].startswith("own\toracle-of-seasons\t\t\t0:")
 
 
 def test_an_epoch_that_cannot_begin_there_leaves_no_run(ended: Path) -> None:

@@ -15,7 +15,7 @@ from cli.service_settings import adopt_local_system
 from cli.stack.layout import Connection
 from cli.stack.local_stack import LocalStack, StackOptions, build_stack
 from cli.stack.ports import PortAllocator
-from cli.stack.user_settings import ignored_variables, user_settings
+from cli.stack.user_settings import find_start_state, ignored_variables, user_settings
 from services.coordinator.settings import Settings
 from services.exporter.settings import ExporterSettings
 from services.judge.settings import JudgeSettings
@@ -171,3 +171,14 @@ def test_a_rom_is_a_file_of_a_cartridges_size(tmp_path: Path) -> None:
     for path in (huge, Path("/dev/zero")):
         with pytest.raises(CliError, match="a file of at most 8 MB"):
             user_settings({}, rom=path)
+
+
+def test_play_begins_at_the_start_state_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own.state").write_bytes(b"a state")
+    monkeypatch.chdir(tmp_path)
+    assert find_start_state({"ZELDA_DRIVER__START_STATE": "own.state"}) == tmp_path / "own.state"
+    assert find_start_state({"ZELDA_DRIVER__START_STATE": ""}) is None
+    for wrong, reason in (("no.state", "No such file or directory"), (str(tmp_path), "Is a directory")):
+        with pytest.raises(CliError, match=f"ZELDA_DRIVER__START_STATE {wrong}: {reason}: name a state") as refused:
+            find_start_state({"ZELDA_DRIVER__START_STATE": wrong})
+        assert refused.value.code == USAGE

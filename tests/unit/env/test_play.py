@@ -1,8 +1,15 @@
 """The tool to check a RAM map by eye says what is decoded, or in a sentence why it cannot."""
 
+import argparse
+import io
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from services.trainer.env import play
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -26,6 +33,14 @@ def test_a_game_without_its_rom_is_refused_with_a_sentence() -> None:
 
     assert done.returncode == 1
     assert done.stdout.startswith("oracle-of-seasons needs your own ROM image: name the .gbc file with --rom")
+
+
+def test_a_game_with_a_title_screen_needs_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(play, "GAMES", SimpleNamespace(open=lambda *_: None))
+    said = io.StringIO()
+    options = argparse.Namespace(game="oracle-of-seasons", world="vale", rom=None, state=None)
+    assert play.watch(options, said) == 1
+    assert said.getvalue() == "--state is needed: name a state of this game, saved where the hero can walk\n"
 
 
 def test_an_unknown_rom_is_named_by_its_hash(tmp_path: Path) -> None:

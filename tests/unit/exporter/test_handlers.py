@@ -105,10 +105,11 @@ def handlers(
 
 
 async def test_an_export_has_a_picture_per_step_and_lists_its_files(store: Store) -> None:
-    (event,) = await handlers(store).handle(await ready(store))
+    recorded = await ready(store)
+    (event,) = await handlers(store).handle(recorded)
     prefix = event.data.key.removesuffix("manifest.json")
     manifest = json.loads(await store.get(event.data.key, event.data.digest))
-    assert manifest["segment"]["run"] == "walk"
+    assert (manifest["segment"]["run"], manifest["archive"]) == ("walk", recorded.data.digest)
     for name, digest in manifest["files"].items():
         await store.get(prefix + name, digest)
     names = [name for name in manifest["files"] if name.startswith("frames/")]

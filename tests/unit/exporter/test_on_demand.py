@@ -16,10 +16,11 @@ import pytest
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, OK
 from services.exporter.adapters.orders import EpochOrders
+from services.exporter.adapters.parquet import SegmentRows
 from services.exporter.adapters.potentials import Potentials
 from services.exporter.adapters.scores import ScoreLookup
 from services.exporter.domain.manifest import POTENTIAL, ExportManifest
-from services.exporter.on_demand import SegmentSelection, export_dataset, export_segments, export_video
+from services.exporter.on_demand import SegmentSelection, export_dataset, export_rows, export_segments, export_video
 from services.exporter.render import RenderOptions
 from services.exporter.segment_exporter import SegmentExporter
 from services.exporter.settings import ExporterSettings
@@ -85,6 +86,17 @@ async def test_the_best_segments_become_one_video(store: Store, tmp_path: Path) 
         # Each segment begins with the picture before its steps.
         assert pictures_of(path) == lengths[best] + len(result.exported)
     assert lengths == {None: 120, 1: 60}
+
+
+async def test_the_best_segments_have_the_highest_scores_in_order_of_play(store: Store, tmp_path: Path) -> None:
+    for number, value in enumerate((3, 5)):
+        await judged(store, value, number)
+    settings, found = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}")), {}
+    for best in (1, 2):
+        rows: list[SegmentRows] = []
+        await export_rows(settings, SegmentSelection.parse(RUN, None, None, None, best), rows.append, pytest.fail)
+        found[best] = [row.scores.weighted for row in rows if row.scores is not None]
+    assert found == {1: [1.0], 2: [0.6, 1.0]}
 
 
 async def test_a_whole_episode_becomes_one_video(store: Store, tmp_path: Path) -> None:

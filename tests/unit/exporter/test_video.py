@@ -1,13 +1,15 @@
 """The video has every step, at the game's speed, with sharp pixels and a readable caption."""
 
 import io
+from collections.abc import Iterator
+from pathlib import Path
 
 import av
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from services.exporter.adapters.video import encode_mp4
+from services.exporter.adapters.video import VideoFile, encode_mp4, step_ms
 
 
 def checkerboard(step: int) -> NDArray[np.uint8]:
@@ -28,6 +30,33 @@ def test_every_step_is_in_the_video_at_the_speed_of_the_game(frame_skip: int) ->
     frames, rate = decode(encode_mp4([checkerboard(s) for s in range(30)], frame_skip=frame_skip))
     assert len(frames) == 30
     assert rate == pytest.approx(59.7275 / frame_skip, rel=1e-3)
+
+
+def test_a_step_takes_as_long_as_its_frames_of_the_game() -> None:
+    assert [step_ms(frame_skip) for frame_skip in (4, 24)] == [67, 402]  # 59.7275 frames a second
+
+
+def test_a_browser_plays_the_video_before_its_download_ends(tmp_path: Path) -> None:
+    with VideoFile(tmp_path / "joined.mp4", scale=1) as joined:
+        joined.add([checkerboard(0)] * 2, frame_skip=4)
+    for video in (encode_mp4([checkerboard(0)] * 2, frame_skip=4), (tmp_path / "joined.mp4").read_bytes()):
+        assert video.index(b"moov") < video.index(b"mdat"), "the index comes before the pictures"
+        with av.open(io.BytesIO(video), "r") as container:
+            assert container.streams.video[0].pix_fmt == "yuv420p"
+
+
+def test_an_interrupted_video_leaves_the_previous_one_intact(tmp_path: Path) -> None:
+    path = tmp_path / "best.mp4"
+    path.write_bytes(b"the video of yesterday")
+
+    def interrupted() -> Iterator[NDArray[np.uint8]]:
+        yield checkerboard(0)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), VideoFile(path, scale=1) as video:
+        video.add(interrupted(), frame_skip=4)
+    assert path.read_bytes() == b"the video of yesterday"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_pixels_are_scaled_by_whole_numbers_and_stay_sharp() -> None:

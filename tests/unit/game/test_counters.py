@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from services.trainer.env.game_session import GameSession, StepResult
+from shared.game.decoding.decoder import Decoder
 from shared.game.observation import counters
-from shared.game.observation.counters import INDEX, SIZE
+from shared.game.observation.counters import INDEX, SIZE, EpisodeCounters
+from shared.game.observation.trace import EpisodeTrace
+from shared.game.ram import capabilities, offsets
+from shared.game.ram.table import IMAGE_SIZE
 from tests.unit.env.scripted_play import solve
 
 AROUND = 20  # steps: a milestone's flag and what the player notices of it are a text page apart
@@ -48,3 +52,19 @@ def test_a_spent_key_and_paid_money_count_as_progress() -> None:
     counts, _ = walk("vale")
     end = dict(zip(counters.NAMES, counts[-1].tolist(), strict=True))
     assert (end["keys_found"], end["keys_used"], end["payments"]) == (1, 1, 1)
+
+
+def test_orbs_and_levers_of_a_dungeon_are_counted_once_each() -> None:
+    decoder = Decoder(capabilities.all_capabilities())
+    image = bytearray(IMAGE_SIZE)
+    image[offsets.DUNGEON_INDEX] = 4
+    state = decoder.begin(bytes(image))
+    trace = EpisodeTrace(state)
+    counted = EpisodeCounters(state, trace, capabilities.all_capabilities())
+    found = []
+    for orbs, levers in ((1, 0), (1, 1), (0, 1), (0, 0), (0, 3)):
+        image[offsets.TOGGLE_STATE], image[offsets.SWITCH_STATE] = orbs, levers
+        previous, state = state, decoder.decode(bytes(image))
+        counted.step(previous, state, trace)
+        found.append(counted.values["levers"])
+    assert found == [1, 2, 2, 2, 3]

@@ -213,6 +213,15 @@ def test_second_attempt_respects_retry_after_and_the_time_left(left: float, draw
     assert pause_before_retry(CallOutcome("refused", "x"), left, draw) is None
 
 
+def test_callers_that_failed_together_retry_apart() -> None:
+    for asked in (None, 20.0):
+        outcome = CallOutcome("overload", "x", asked)
+        first, last = (pause_before_retry(outcome, 60, draw) for draw in (0.0, 0.99))
+        assert first is not None
+        assert last is not None
+        assert last - first > 0.2
+
+
 CALL = st.tuples(st.integers(0, 5_000), st.integers(0, 900), st.floats(0, 1))
 
 

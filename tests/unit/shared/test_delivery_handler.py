@@ -4,11 +4,13 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from shared.bus.consumer import Consumer
 from shared.bus.delivery_handler import ATTEMPTS, BACKOFF_S, DeliveryHandler
 from shared.bus.memory import MemoryBus
+from shared.bus.metrics import CAUSES
 from shared.bus.outage import OutageDetector
 from shared.bus.topology import JUDGE_SEGMENTS, MAX_DELIVER
 from shared.contracts.envelope import Envelope
@@ -105,7 +107,8 @@ async def test_timeout_inside_a_handler_is_not_the_loops_timeout() -> None:
 
 async def test_unrecordable_dead_event_is_retried_up_to_max_deliver() -> None:
     away = Transient("the store is away")
-    assert await answered(1, Permanent("no manifest"), dead_error=away) == [BACKOFF_S[0]]
+    for attempt in (1, MAX_DELIVER - 2):
+        assert await answered(attempt, Permanent("no manifest"), dead_error=away) == [BACKOFF_S[0]]
     (dead,) = await answered(MAX_DELIVER - 1, dead_error=away)
     assert str(dead).startswith(f"dead: delivered {MAX_DELIVER - 1} times without an answer")
 
@@ -124,3 +127,58 @@ async def test_repeated_error_logs_one_traceback() -> None:
         for _ in range(3):
             await answer.handle(Noted(1))
     assert [line["event"] for line in lines] == ["handling failed unexpectedly"]
+
+
+async def test_an_outage_is_logged_without_a_traceback() -> None:
+    with capture_logs() as lines:
+        await answered(1, Transient("the store is away"), away=True)
+    assert [(line["event"], line["error"]) for line in lines] == [("handling failed", "the store is away")]
+
+
+async def test_fatal_error_while_the_bus_is_away_is_still_the_reason_of_the_end() -> None:
+    class Unreachable(Noted):
+        async def nak(self, delay_s: float) -> None:
+            raise Transient("bus: not connected")
+
+    async def handler(event: Envelope) -> Sequence[Envelope]:
+        raise Fatal("the key was withdrawn")
+
+    answer = DeliveryHandler(MemoryBus(), Consumer(JUDGE_SEGMENTS, handler), OutageDetector(), Longest())
+    with pytest.raises(Fatal, match="the key was withdrawn"):
+        await answer.handle(Unreachable(1))
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(f"zelda_bus_{name}_total", {"consumer": JUDGE_SEGMENTS.name, **labels}) or 0.0
+
+
+@pytest.mark.parametrize(
+    ("attempt", "errors", "outcome", "cause"),
+    [
+        (1, (), "done", None),
+        (1, (Transient("busy"),), "retried", None),
+        (1, (Permanent("no manifest"),), "dead", "permanent"),
+        (ATTEMPTS, (Transient("busy"),), "dead", "exhausted"),
+        (MAX_DELIVER - 1, (), "dead", "crashing"),
+    ],
+)
+async def test_each_delivery_is_counted_by_its_outcome(
+    attempt: int, errors: tuple[Exception, ...], outcome: str, cause: str | None
+) -> None:
+    def counts() -> list[float]:
+        dead = sum(counted("dead_letters", cause=one) for one in CAUSES)
+        causes = 0.0 if cause is None else counted("dead_letters", cause=cause)
+        return [counted("deliveries", outcome=outcome), counted("redeliveries"), dead, causes]
+
+    before = counts()
+    await answered(attempt, *errors)
+    died = float(cause is not None)
+    grown = [now - then for now, then in zip(counts(), before, strict=True)]
+    assert grown == [1.0, float(attempt > 1), died, died]
+
+
+async def test_a_second_delivery_is_counted_as_a_redelivery() -> None:
+    before = counted("redeliveries")
+    await answered(1)
+    await answered(2)
+    assert counted("redeliveries") - before == 1

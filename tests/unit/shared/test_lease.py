@@ -13,7 +13,8 @@ from shared.errors import Transient
 from shared.state.lease import KEPT, Lease
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from shared.store.port import AlreadyExists
+from shared.store.port import AlreadyExists, NotFound, ObjectEntry
+from tests.unit.shared.loop import until
 
 TTL_S = 9.0
 
@@ -202,6 +203,52 @@ async def test_renewal_with_a_lost_answer_keeps_the_lease() -> None:
     await lease.step()
     clock.now += TTL_S / 2  # more than two thirds since the first step
     assert lease.fence == 1
+
+
+class Unsteady(MemoryStore):
+    """A store that is away on request, or whose listed objects are gone when they are read."""
+
+    away = behind = False
+
+    async def list(self, prefix: str) -> list[ObjectEntry]:
+        if self.away:
+            raise Transient("the store is away")
+        return await super().list(prefix)
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        if self.behind:
+            raise NotFound(f"no object {key!r}")
+        return await super().get(key, digest)
+
+
+def held() -> float | None:
+    return REGISTRY.get_sample_value("zelda_lease_held_ratio", {"lease": "kept"})
+
+
+async def test_an_outage_of_the_store_is_survived_and_shown() -> None:
+    store, clock = Unsteady(), Clock()
+    keeping = asyncio.create_task(Lease(store, "kept", "first", 0.01, clock).run())
+    await until(lambda: held() == 1)
+    store.away = True
+    clock.now += 1
+    await until(lambda: held() == 0)
+    store.away = False
+    await until(lambda: held() == 1)
+    assert not keeping.done()
+    keeping.cancel()
+
+
+async def test_a_revision_that_was_deleted_before_it_was_read_is_read_later() -> None:
+    store, clock = Unsteady(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    await first.step()
+    store.behind = True
+    with pytest.raises(Transient, match="lease 'c' changes faster than it can be read"):
+        await second.step()
+    store.behind = False
+    await first.step()
+    await second.step()
+    assert (first.fence, second.fence) == (1, None)
 
 
 @pytest.mark.parametrize("raw", [b"", b'{"owner": "fir'])

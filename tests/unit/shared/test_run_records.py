@@ -5,10 +5,12 @@ from collections import Counter
 from datetime import UTC, datetime
 
 import pytest
+from prometheus_client import REGISTRY
 
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import ContractError
 from shared.state.deleted_runs import RunDeleted
 from shared.state.runs import RECHECKED, SETTLED_S, RunRecords
 from shared.store import keys
@@ -93,6 +95,60 @@ async def test_a_change_without_its_index_entry_is_seen_after_some_listings() ->
     await store.create(keys.run_revision(RunId("run-3"), 1), record(3, "running", revision=1).to_bytes())
     seen = [next(found for found in await runs.all() if found.run == "run-3").revision for _ in range(4)]
     assert seen[-1] == 1
+
+
+class ListedMeanwhile(MemoryStore):
+    """A store in which a reader lists all runs just before the next revision is written, a second after its entry."""
+
+    reader: RunRecords | None = None
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        super().__init__(lambda: self.now)
+
+    async def create(self, key: str, data: bytes) -> str:
+        if self.reader is not None:
+            self.now += 1
+            await self.reader.all()
+        return await super().create(key, data)
+
+
+async def test_a_listing_in_the_middle_of_a_change_does_not_hide_the_change() -> None:
+    store = ListedMeanwhile()
+    writer, reader = RunRecords(store), RunRecords(store, lambda: store.now)
+    for number in range(3 * RECHECKED):
+        await writer.create(record(number))
+    store.now += SETTLED_S + 1
+    await reader.all()
+    store.reader = reader
+    await writer.append(record(3, "stopped", revision=1))
+    assert next(found for found in await reader.all() if found.run == "run-3").state == "stopped"
+
+
+async def test_a_caller_that_gives_up_leaves_the_listing_to_the_others() -> None:
+    _, runs = await stored(30)
+    hasty, patient = asyncio.create_task(runs.all()), asyncio.create_task(runs.all())
+    await asyncio.sleep(0)
+    hasty.cancel()
+    assert len(await patient) == 30
+    assert hasty.cancelled()
+
+
+async def test_a_damaged_run_that_was_deleted_is_no_longer_counted() -> None:
+    store, runs = await stored(2)
+    await store.put(keys.run_revision(RunId("run-1"), 1), b"{")
+    assert [found.run for found in await runs.all()] == ["run-0"]
+    assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 1
+    await store.delete(keys.run_index(RunId("run-1")))
+    await runs.all()
+    assert REGISTRY.get_sample_value("zelda_runs_unreadable_records") == 0
+
+
+async def test_the_record_of_another_run_is_not_taken_for_this_ones() -> None:
+    store, runs = await stored(2)
+    await store.put(keys.run_revision(RunId("run-0"), 1), record(1, revision=1).to_bytes())
+    with pytest.raises(ContractError, match=r"^Run run-0 cannot be read: .* is the record of run run-1\.$"):
+        await runs.latest(RunId("run-0"))
 
 
 async def test_the_name_of_a_deleted_run_cannot_be_created() -> None:

@@ -84,6 +84,23 @@ def test_the_policy_learns_what_is_demonstrated_and_draws_by_chance() -> None:
     assert 0 < figures["imitation_loss"] < np.log(8)
 
 
+def test_a_minibatch_imitates_a_quarter_as_many_rows_as_it_has() -> None:
+    drawn: list[int] = []
+
+    class Counting(ImitationLoss):
+        def __call__(self, policy: torch.nn.Module, rows: int) -> torch.Tensor:
+            drawn.append(rows)
+            return super().__call__(policy, rows)
+
+    ours = learner(CuriosityPPOLearner, PpoConfig(), lean=True)
+    shown = Demonstrations(np.zeros((2, 128), np.float32), np.array([0, 1]), np.array([0.5, 0.5]))
+    ours.imitation = Counting(shown, coefficient=1.0)
+    batch = ours.builder(rl_module=ours.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    for size in (40, 8, 1):
+        ours._update({DEFAULT_MODULE_ID: {name: column[:size] for name, column in batch.items()}})
+    assert drawn == [10, 2, 1]
+
+
 class NoTrajectories:
     def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
         raise AssertionError(f"the order names no trajectories, but {len(references)} are played")

@@ -109,6 +109,15 @@ def test_whitened_observations_are_bounded_and_equal_after_a_restore() -> None:
     assert np.array_equal(white, copy.whitened(odd))
 
 
+def test_each_reward_stream_restores_its_own_scale() -> None:
+    before, after = (RewardNormalisation((2,), 0.99, 0.99) for _ in range(2))
+    for stream, unit in ((before.game, 100.0), (before.curiosity, 1.0)):
+        stream.scaled([("e1", np.array([0.0, unit, 0.0], np.float32), True)])
+    after.restore(before.state())
+    assert (after.game.sums.std, after.curiosity.sums.std) == (before.game.sums.std, before.curiosity.sums.std)
+    assert after.game.sums.std > 50 * after.curiosity.sums.std
+
+
 def test_equal_checkpoints_have_equal_bytes_and_restore_everything() -> None:
     network = torch.nn.Linear(3, 2)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.1, fused=True)

@@ -7,6 +7,7 @@ from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
 from ray.rllib.utils.minibatch_utils import MiniBatchCyclicIterator
 
 from services.trainer.rl.batch import explained, minibatch_pieces, minibatch_rows, select
+from services.trainer.rl.learners.minibatch_share import MinibatchShare, predicted_rows
 from services.trainer.rl.networks.policy_network import piece_begins
 
 
@@ -48,3 +49,19 @@ def test_a_critic_explains_what_varies_in_its_targets() -> None:
 def test_an_empty_batch_is_refused() -> None:
     with pytest.raises(ValueError, match="no minibatches"):
         next(minibatch_rows(0, size=4, epochs=1, shuffle=True))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 64])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+@pytest.mark.parametrize("predictor_share", [0.0, 0.25, 1.0])
+def test_the_shares_of_all_learners_add_up_to_the_whole(rows: int, ranks: int, predictor_share: float) -> None:
+    minibatch = np.random.default_rng(rows).permutation(100)[:rows]
+    losses = np.random.default_rng(0).random(100)
+    shares = [MinibatchShare.of(minibatch, rank, ranks, predictor_share) for rank in range(ranks)]
+    whole = sum(share.weight * losses[share.rows].mean() for share in shares)
+    assert whole == pytest.approx(losses[minibatch].mean())
+    predicted = [losses[share.rows[: share.predicted]].mean() for share in shares]
+    kept = minibatch[: predicted_rows(rows, predictor_share)]
+    by_weight = [share.weight * share.predictor_ratio for share in shares]
+    assert np.dot(by_weight, predicted) == pytest.approx(losses[kept].mean())
+    assert np.dot([share.predicted_weight for share in shares], predicted) == pytest.approx(losses[kept].mean())

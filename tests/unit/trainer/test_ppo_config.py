@@ -84,6 +84,28 @@ def test_the_optimiser_steps_with_the_scheduled_learning_rate() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([3e-4])
 
 
+def test_the_entropy_bonus_falls_as_scheduled() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(entropy=0.4, entropy_end=0.0), lean=True)
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    found = made.module[DEFAULT_MODULE_ID].unwrapped()._forward_train(rows)
+
+    def loss_after(done: float) -> float:
+        made.done = done
+        loss = made.compute_loss_for_module(module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=found)
+        return float(loss.detach())
+
+    begun, middle, end = (loss_after(done) for done in (0.0, 0.5, 1.0))
+    entropy = made.drain_metrics()["entropy"]
+    assert [end - begun, end - middle] == pytest.approx([0.4 * entropy, 0.2 * entropy], rel=1e-3)
+
+
+def test_figures_of_an_earlier_batch_are_not_reported_again() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(), lean=True)
+    made.builder(rl_module=made.module, episodes=episodes())
+    assert "reward_scale" in made.drain_metrics()
+    assert made.drain_metrics() == {}, "all runners are down: nothing was learnt"
+
+
 @pytest.mark.parametrize(
     ("values", "sentence"),
     [

@@ -1,8 +1,11 @@
 """The games of an env runner: where they begin, and that they record no more than the epoch's plan has left."""
 
+import asyncio
 import hashlib
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,11 +13,13 @@ import pytest
 from bramble.registration import bramble_game
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session_factory import check_playable
+from services.trainer.recording.recorder import RunnerRecorder
 from services.trainer.rl.epoch_plan import EpochPlan
-from services.trainer.rl.rllib_env import RLlibVectorEnv
+from services.trainer.rl.rllib_env import EpisodeRewarder, RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
+from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, SamplingConfig
 from shared.game.decoding.names import ACTIONS
@@ -22,6 +27,7 @@ from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
 from shared.game.games import oracle
 from shared.game.games.oracle import identify_rom
+from shared.store.object_store import local_store
 
 CONFIG = RunConfig(
     world="garden",
@@ -69,6 +75,20 @@ def test_an_epoch_without_judges_records_nothing(tmp_path: Path) -> None:
     found = [recorded(tmp_path / str(n), EpochPlan(n, steps=rest), judge_interval=3) for n in (3, 4, 5)]
     assert 8 <= found[0] <= 12
     assert found[1:] == [0, 0]
+
+
+def test_a_segment_names_the_policy_that_acted_and_the_model_that_shaped(tmp_path: Path) -> None:
+    config = CONFIG.model_copy(update={"sampling": SamplingConfig(share=1.0), "epoch_steps": 60})
+    store = StoreSettings(url=f"file://{tmp_path}")
+    games = RLlibVectorEnv({SESSION_CONFIG: TrainingSessionConfig(RunId("play"), config, store=store), "num_envs": 1})
+    games.begin_epoch(EpochPlan(0, checkpoint="1" * 64, reward_model_digest="2" * 64))
+    games.reset()
+    for _ in range(40):
+        games.step(np.zeros(1, np.int64))
+    first, *_ = games.collect(final=True).segments
+    manifest = read_manifest(asyncio.run(local_store(tmp_path).get(first.key, first.digest)))
+    assert (manifest.checkpoint, manifest.reward_model) == ("1" * 64, "2" * 64)
+    games.close()
 
 
 @pytest.fixture
@@ -144,3 +164,58 @@ def test_an_epoch_on_kept_emulators_plays_like_one_on_new_ones() -> None:
     assert {id(session.emulator) for session in kept._open_games().sessions} == emulators
     kept.close()
     new.close()
+
+
+def games_of(**changes: object) -> RLlibVectorEnv:
+    """A game of a run that records nothing, in its first epoch."""
+    config = TrainingSessionConfig(RunId("play"), CONFIG.model_copy(update=changes))
+    games = RLlibVectorEnv({SESSION_CONFIG: config, "num_envs": 1})
+    games.begin_epoch(EpochPlan(0))
+    games.reset()
+    return games
+
+
+def test_equal_episodes_of_two_epochs_are_different_games() -> None:
+    games, memories = games_of(), []
+    for epoch in (0, 1, 0):
+        games.begin_epoch(EpochPlan(epoch))
+        games.reset()
+        memories.append(games._open_games().sessions[0].emulator.ram_hash())  # the game's chance is in it
+    games.close()
+    assert memories[0] == memories[2] != memories[1]
+
+
+def test_only_an_episode_that_the_epoch_cut_short_is_incomplete() -> None:
+    games = games_of(episode_length=30)
+    for _ in range(30):
+        games.step(np.zeros(1, np.int64))
+    ended = games.collect(final=False).summaries
+    assert [(one.steps, one.complete) for one in ended] == [(30, True)]
+    assert games.collect(final=True).summaries == [], "no episode is open"
+    for _ in range(5):  # the first step only resets the game
+        games.step(np.zeros(1, np.int64))
+    assert [(one.steps, one.complete) for one in games.collect(final=True).summaries] == [(4, False)]
+    games.close()
+
+
+def test_an_episodes_return_contains_what_shaping_paid() -> None:
+    games = games_of(episode_length=30)
+    games._shaping = cast(EpisodeRewarder, SimpleNamespace(pop=lambda env: 2.5))
+    for _ in range(30):
+        games.step(np.full(1, ACTIONS.index("right"), np.int64))
+    (summary,) = games.collect(final=False).summaries
+    assert summary.terms["shaping"] == 2.5
+    assert summary.reward == pytest.approx(sum(summary.terms.values()))
+    games.close()
+
+
+def test_segments_that_the_recorder_dropped_are_reported_once() -> None:
+    games = games_of()
+    recorder = SimpleNamespace(dropped=0, written=list, close=lambda: None)
+    games._recorder = cast(RunnerRecorder, recorder)
+    found = []
+    for dropped in (2, 2, 5):
+        recorder.dropped = dropped
+        found.append(games.collect(final=False).dropped)
+    assert found == [2, 0, 3]
+    games.close()
