@@ -11,6 +11,7 @@ import pytest
 
 from cli.errors import INTERRUPTED
 from cli.stack.port_owner import family
+from tests.unit.cli.terminal import in_a_terminal
 
 ROOT = Path(__file__).parents[3]
 POLICY = "docs/results/policies/vale-314.npz"
@@ -35,7 +36,9 @@ def uses_core(pid: int) -> bool:
 @pytest.mark.parametrize(("number", "to_all"), [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGHUP, False)])
 def test_a_signal_ends_all_processes_of_an_evaluation(number: signal.Signals, to_all: bool) -> None:
     command = [sys.executable, "-m", "cli", "policy", "evaluate", POLICY, *LONG]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True) as evaluation:
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=in_a_terminal
+    ) as evaluation:
         try:
             deadline = time.monotonic() + STARTED_S
             while not any(uses_core(pid) for pid in family(evaluation.pid) if pid != evaluation.pid):

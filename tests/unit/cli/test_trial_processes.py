@@ -17,6 +17,7 @@ from cli.stack.lock import locked_directory
 from cli.stack.signals import interrupt_on_signals
 from cli.trial_processes import run_trials
 from tests.child_processes import descendants_running
+from tests.unit.cli.terminal import in_a_terminal
 from tests.unit.cli.test_processes import alive
 from tests.unit.studies.invented import plan
 
@@ -25,16 +26,11 @@ PLAN = plan(arms=("none",), seeds=(0,))
 OPTIONS = ("--seeds", "1", "--arms", "none", "--jobs", "1", "--out")
 
 
-def _in_a_terminal() -> None:
-    """Reset SIGHUP: under `nohup`, the study would inherit that it is ignored."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
-
-
 @contextmanager
 def running_study(folder: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """Run a study; yield it with its first trial."""
     command = [sys.executable, "-m", "cli", "study", "garden", *OPTIONS, str(folder)]
-    study = subprocess.Popen(command, preexec_fn=_in_a_terminal)
+    study = subprocess.Popen(command, preexec_fn=in_a_terminal)
     try:
         end = time.monotonic() + 60
         while not (found := descendants_running("studies.trial", study.pid)):
