@@ -24,7 +24,7 @@ MEANINGS: Final = {
 
 
 INSTALL: Final = "in the repository, run make setup, or pip install -c .ci/constraints.txt -e '.[{}]'"
-"""How to install what an extra of pyproject.toml names; no index of packages has this project."""
+"""How to install an extra of pyproject.toml. No package index has this project: its name alone installs nothing."""
 
 
 class CliError(Exception):

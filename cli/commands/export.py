@@ -140,8 +140,8 @@ def _selection(
 
 def _require_complete(selection: "SegmentSelection", done: int, failed: int) -> None:
     """CliError if nothing was exported, or if some segments failed."""
-    run, kind = selection.run, "recorded" if selection.best is None else "judged"
     if done + failed == 0:
+        run, kind = selection.run, "judged" if selection.best else "recorded"
         read_store(lambda store: require_run(store, run))
         raise CliError(NOT_FOUND, f"No {kind} segment of {run} matches: check the run with `zelda run show {run}`.")
     if failed:

@@ -141,13 +141,13 @@ def require_rom(game: object, rom: Path | None) -> None:
 
 def find_start_state(environ: Mapping[str, str]) -> Path | None:
     """Find the saved state where play of the user's own game begins: the variable. CliError if it is unreadable."""
-    place, path = _option_or_variable(environ, START_STATE, None, START_STATE)
-    if path is None:
+    if not environ.get(START_STATE):
         return None
+    path = Path(environ[START_STATE])
     try:
         path.open("rb").close()
     except OSError as error:
-        raise CliError(USAGE, f"{place} {path}: {error.strerror}: name a state that PyBoy saved.") from error
+        raise CliError(USAGE, f"{START_STATE} {path}: {error.strerror}: name a state that PyBoy saved.") from error
     return path.absolute()
 
 

@@ -184,9 +184,7 @@ async def _for_each(
 
 async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEntry]:
     places = await list_segments(store, selection.run, selection.epoch)
-    found = sorted(
-        (entry for entry in places if selection.includes(places[entry])), key=lambda entry: _turn(places[entry])
-    )
+    found = [entry for entry in sorted(places, key=lambda one: _turn(places[one])) if selection.includes(places[entry])]
     if selection.last_of_episode:
         found = list({places[entry].episode: entry for entry in found}.values())
     if selection.best is None:

@@ -79,13 +79,14 @@ class MlflowTracker:
 @contextmanager
 def _few_retries() -> Iterator[None]:
     """Let MLflow give up within seconds during the body: it looks for an absent server for six minutes otherwise."""
-    chosen = os.environ.get(MLFLOW_RETRIES)  # the user's own number
-    os.environ[MLFLOW_RETRIES] = chosen or "1"
+    if os.environ.get(MLFLOW_RETRIES):  # the user's own number
+        yield
+        return
+    os.environ[MLFLOW_RETRIES] = "1"
     try:
         yield
     finally:
-        if chosen is None:
-            del os.environ[MLFLOW_RETRIES]
+        del os.environ[MLFLOW_RETRIES]
 
 
 class WandbTracker:

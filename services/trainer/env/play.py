@@ -26,16 +26,22 @@ def watch(options: argparse.Namespace, out: TextIO) -> int:
     """Play and print. Return 0, or 1 after printing an error."""
     try:
         game = GAMES.open(options.game, GameRequest(options.world, rom=options.rom))
-        if options.state is None and options.game != BRAMBLE:
-            raise Permanent("--state is needed: name a state of this game, saved where the hero can walk")
-        start = StartState(options.state.stem, options.state.read_bytes()) if options.state else true_start(game)
-        _play(game, start, options, out)
+        _play(game, _start(game, options), options, out)
     except (ZeldaError, OSError) as error:
         out.write(f"{error}\n")
         return 1
     except KeyboardInterrupt:
         out.write("stopped\n")
     return 0
+
+
+def _start(game: Game, options: argparse.Namespace) -> StartState:
+    """Where play begins. Only Bramble has a start of its own: another game has a title screen there."""
+    if options.state:
+        return StartState(options.state.stem, options.state.read_bytes())
+    if options.game == BRAMBLE:
+        return true_start(game)
+    raise Permanent("--state is needed: name a state of this game, saved where the hero can walk")
 
 
 def _play(game: Game, start: StartState, options: argparse.Namespace, out: TextIO) -> None:

@@ -69,7 +69,7 @@ _SCALE: Final = np.log1p(_MOST)
 
 Switch = tuple[str, RoomKey | int | None, int]
 """A button of a room, an orb or a lever of a dungeon, with the number of its bit."""
-ORBS: Final = "levers"  # the name in saved memories, which had orbs alone
+ORBS: Final = "levers"  # what saved memories call an orb: they were written before other levers counted
 
 
 class CounterMemory(NamedTuple):
