@@ -20,17 +20,19 @@ if TYPE_CHECKING:
     from shared.contracts.epoch import ArchiveRef, EpochStart
 
 ROUNDS: Final = 12
+TILES: Final = 2  # as runs have by default
 EPOCH_STEPS: Final = 40_960
 SETTINGS: Final = {
     "world": "vale", "env_runners": 0, "envs_per_runner": 16, "batch_size": 2_048, "epoch_steps": EPOCH_STEPS,
-    "restarts": {"share": 0.5}, "ppo": {"learning_rate": 1e-12},
+    "ppo": {"learning_rate": 1e-12},
 }  # fmt: skip
 
 
 class Epochs:
     """The epochs of one run, with and without restarts. Both return steps/s of the clock."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tiles: int) -> None:
+        """`folder` holds the store; a cell of the archive spans `tiles` x `tiles` tiles."""
         from services.trainer.driver.blocking_store import BlockingStore
         from services.trainer.driver.driver_store import DriverStore
         from services.trainer.driver.session import TrainingSession
@@ -42,7 +44,8 @@ class Epochs:
         from shared.contracts.run import RunConfig
         from shared.store.object_store import local_store
 
-        self.run, self.config = RunId("bench"), RunConfig.model_validate(SETTINGS)
+        self.run = RunId("bench")
+        self.config = RunConfig.model_validate({**SETTINGS, "restarts": {"share": 0.5, "cell": tiles}})
         config = TrainingSessionConfig(self.run, self.config)
         store = DriverStore(BlockingStore(local_store(folder)), self.run, "bench")
         player = ArchiveTrajectories(store, lambda: TrajectoryPlayer(config.environment()))
@@ -92,12 +95,13 @@ def main() -> None:
     """Measure and report."""
     command = parser(__doc__)
     command.add_argument("--rounds", type=int, default=ROUNDS, help="epochs of each kind")
+    command.add_argument("--cell", type=int, default=TILES, help="tiles that a cell of the archive spans")
     options: Any = command.parse_args()
     import ray
 
     ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False)
     with tempfile.TemporaryDirectory() as folder:
-        epochs = Epochs(Path(folder))
+        epochs = Epochs(Path(folder), options.cell)
         rounds = max(4, options.rounds // 10) if options.quick else options.rounds
         found = interleave({"without": epochs.without, "restarts": epochs.with_restarts}, rounds)
         cells = epochs.restarts.figures()["restarts/cells"]

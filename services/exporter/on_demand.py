@@ -154,7 +154,8 @@ async def export_rows(
         segment_scores = await scores.segment(manifest.run, manifest.epoch, manifest.segment)
         states = [json.loads(line) for line in segment.states.splitlines()]
         phi = await potentials.of(segment)
-        write(SegmentRows(manifest, segment.observations, segment.actions, segment_scores, states, phi))
+        observed = segment.observations, segment.actions
+        write(SegmentRows(manifest, *observed, segment_scores, states, phi, segment.counters))
         return len(segment.actions)
 
     return await _for_each(store, selection, add, report, progress)

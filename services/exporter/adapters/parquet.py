@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from shared.contracts.scores import DIMENSIONS, SegmentScores, values_of
 from shared.contracts.segment import SegmentManifest
 from shared.game.decoding.names import ACTIONS
-from shared.game.observation import layout
+from shared.game.observation import counters, layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,8 @@ class SegmentRows:
     """One segment of the data set. `observations` is (steps + 1, n) float32, `actions` is (steps,).
 
     `states` are the rows of states.jsonl, one per step. `potential` is Phi before each step and after the last,
-    (steps + 1,), by the reward model that shaped the segment; None without one.
+    (steps + 1,), by the reward model that shaped the segment; None without one. `counts` are the event counters of the
+    episode, (steps + 1, counters.SIZE) uint16; None in segments that were recorded before counters were.
     """
 
     manifest: SegmentManifest
@@ -31,6 +32,7 @@ class SegmentRows:
     scores: SegmentScores | None
     states: Sequence[Mapping[str, Any]] = ()
     potential: NDArray[np.float32] | None = None
+    counts: NDArray[np.uint16] | None = None
 
 
 MEANINGS: Final = {
@@ -44,6 +46,9 @@ MEANINGS: Final = {
     "place": "`group`, `room`, and `x` and `y` in pixels, say where the hero is after the step",
     "potential": "Phi of the state before the step, by the reward model that shaped the segment",
     "next_potential": "Phi of the state after the step",
+    "counters": "what the episode had achieved before the step, what the reward model sees: one count per name in "
+    "`counter_names`, null where the game cannot say; docs/counters.md explains each",
+    "next_counters": "what the episode had achieved after the step",
     "segment_reward": "sum of the reward terms over the whole segment; single steps are not recorded",
     "policy": "SHA-256 of the checkpoint that acted",
 }
@@ -52,7 +57,7 @@ MEANINGS: Final = {
 
 def schema(features: int) -> pa.Schema:
     """Columns of the data set for `features` observation features. A missing score is null, never zero."""
-    observation = pa.list_(pa.float32(), features)
+    observation, counts = pa.list_(pa.float32(), features), pa.list_(pa.uint16(), counters.SIZE)
     return pa.schema(
         [
             ("run", pa.string()),
@@ -76,12 +81,18 @@ def schema(features: int) -> pa.Schema:
             ("y", pa.int16()),
             ("potential", pa.float32()),
             ("next_potential", pa.float32()),
+            ("counters", counts),
+            ("next_counters", counts),
             ("segment_reward", pa.float32()),
             ("segment_reward_terms", pa.map_(pa.string(), pa.float32())),
             ("policy", pa.string()),
             ("reward_model", pa.string()),
         ],
-        metadata={"features": json.dumps([feature.name for feature in layout.FEATURES]), **MEANINGS},
+        metadata={
+            "features": json.dumps([feature.name for feature in layout.FEATURES]),
+            "counter_names": json.dumps(counters.NAMES),
+            **MEANINGS,
+        },
     )
 
 
@@ -148,12 +159,23 @@ def table(segment: SegmentRows, columns: pa.Schema) -> pa.Table:
     phi = segment.potential
     arrays["potential"] = pa.array([None] * steps if phi is None else phi[:-1], pa.float32())
     arrays["next_potential"] = pa.array([None] * steps if phi is None else phi[1:], pa.float32())
+    counts = segment.counts
+    arrays["counters"] = _counts(None if counts is None else counts[:-1], steps)
+    arrays["next_counters"] = _counts(None if counts is None else counts[1:], steps)
     arrays["terminated"] = pa.array([False] * (steps - 1) + [manifest.terminated])
     return pa.Table.from_arrays([arrays[name] for name in columns.names], schema=columns)
 
 
 def _vectors(values: NDArray[np.float32]) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+
+
+def _counts(values: NDArray[np.uint16] | None, steps: int) -> pa.FixedSizeListArray:
+    """The counters of each step; an unknown counter is null."""
+    if values is None:
+        return pa.nulls(steps, pa.list_(pa.uint16(), counters.SIZE))
+    flat = values.ravel()
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat, mask=flat == counters.UNKNOWN_COUNT), counters.SIZE)
 
 
 def _votes(scores: SegmentScores | None) -> dict[str, list[int] | None]:

@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from services.exporter.adapters.orders import CACHED_EPOCHS, EpochOrders
 from shared.contracts.ids import RunId
-from shared.errors import ContractError
+from shared.errors import ContractError, DigestMismatch
 from shared.game.recording.segment import Segment
 from shared.process.bounded_cache import BoundedCache
 from shared.rewardnet import RewardNet, conservative_potential, view_of
 from shared.store.port import NotFound, Store
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Potentials:
         self._models: BoundedCache[tuple[RunId, int], _EpochModel | None] = BoundedCache(CACHED_EPOCHS)
 
     async def of(self, segment: Segment) -> NDArray[np.float32] | None:
-        """Phi, (steps + 1,), as in training. None if nothing shaped the segment or its model expired."""
+        """Phi, (steps + 1,), as in training. None if nothing shaped the segment or its model is no longer there."""
         manifest = segment.manifest
         if manifest.reward_model is None:
             return None
@@ -55,12 +58,15 @@ class Potentials:
         return None if found is None else await asyncio.to_thread(found.potentials, segment)
 
     async def _read(self, run: RunId, epoch: int) -> _EpochModel | None:
-        """The reward model that the epoch's order names; None if it expired or is unreadable."""
+        """The reward model that the epoch's order names; None if it expired, or is damaged, which is logged."""
         try:
             order = await self._orders.of(run, epoch)
             if order.reward_model is None:
                 return None
             raw = await self._store.get(order.reward_model.weights_key, order.reward_model.weights_digest)
             return await asyncio.to_thread(_EpochModel.of, raw, order.config.shaping.conservatism)
-        except (NotFound, ContractError):
+        except NotFound:
+            return None
+        except (ContractError, DigestMismatch) as error:
+            log.warning("exporting without potentials", run=run, epoch=epoch, reason=str(error))
             return None

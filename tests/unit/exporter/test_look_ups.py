@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+import structlog.testing
 
 from services.exporter.adapters.orders import EpochOrders
 from services.exporter.adapters.scores import ScoreLookup
@@ -15,7 +16,6 @@ from shared.bus.memory import MemoryBus
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
-from shared.errors import DigestMismatch
 from shared.game.recording.segment import Segment
 from shared.runtime.service import ServicePorts
 from shared.store import keys
@@ -23,8 +23,8 @@ from shared.store.memory import MemoryStore
 from shared.store.port import NotFound, Store
 from tests.events import segment_ready
 from tests.unit.exporter.recorded_play import RUN
-from tests.unit.exporter.test_on_demand import potentials, recorded_segment, shape_the_epoch
 from tests.unit.exporter.test_parquet import judged_by
+from tests.unit.exporter.test_potentials import potentials, recorded_segment, shape_the_epoch
 
 
 async def test_an_epochs_best_segments_are_compared_with_their_own_epoch() -> None:
@@ -73,8 +73,9 @@ async def test_a_segment_whose_reward_model_is_damaged_has_no_potential(store: S
 async def test_no_potential_comes_from_a_model_that_did_not_shape(store: Store) -> None:
     segment, model = await shaped_segment(store)
     await store.put(model, await store.get(model) + b" ")
-    with pytest.raises(DigestMismatch):
-        await potentials(store).of(segment)
+    with structlog.testing.capture_logs() as logs:
+        assert await potentials(store).of(segment) is None
+    assert [(line["log_level"], f"'{model}' has SHA-256" in line["reason"]) for line in logs] == [("warning", True)]
 
 
 @pytest.mark.parametrize("off", ["frames", "video", "overlay"])

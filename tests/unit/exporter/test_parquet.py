@@ -1,5 +1,6 @@
 """The data set's columns: each fact of a segment stands in the column of its name, and an unknown one is null."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from services.exporter.adapters.parquet import SegmentRows, schema, table
 from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
+from shared.game.observation import counters
 from tests.unit.judge.segment_factory import manifest, rows
 
 OBSERVATIONS = np.arange(8, dtype=np.float32).reshape(4, 2)  # three steps, two features
@@ -68,6 +70,17 @@ def test_each_step_has_its_own_place_and_the_states_around_it() -> None:
     assert (found["observation"][2], found["next_observation"][2]) == ([4.0, 5.0], [6.0, 7.0])
 
 
+def test_each_step_has_the_episodes_counters_before_and_after_it() -> None:
+    counts = np.arange(4 * counters.SIZE, dtype=np.uint16).reshape(4, counters.SIZE)
+    counts[:, counters.INDEX["essences"]] = counters.UNKNOWN_COUNT
+    found = columns_of({}, counts=counts)
+    known = [[None if count == counters.UNKNOWN_COUNT else count for count in row] for row in counts.tolist()]
+    assert found["counters"] == known[:3]
+    assert found["next_counters"] == known[1:]
+    assert json.loads(schema(2).metadata[b"counter_names"])[-1] == "essences"
+    assert known[0][-1] is None
+
+
 def test_the_votes_of_all_judges_on_a_dimension_are_kept() -> None:
     found = columns_of({}, scores=judged_by([[1, 2], [5]]))
     assert found["votes_progress"] == [[1, 2, 5]] * 3
@@ -77,6 +90,6 @@ def test_the_votes_of_all_judges_on_a_dimension_are_kept() -> None:
 
 def test_what_is_not_known_of_a_segment_is_null() -> None:
     found = columns_of({})
-    unknown = ("score", "score_progress", "votes_progress", "room", "potential", "next_potential", "segment_reward",
-               "policy", "reward_model")  # fmt: skip
+    unknown = ("score", "score_progress", "votes_progress", "room", "potential", "next_potential", "counters",
+               "next_counters", "segment_reward", "policy", "reward_model")  # fmt: skip
     assert {name: found[name] for name in unknown} == dict.fromkeys(unknown, [None] * 3)
