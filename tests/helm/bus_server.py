@@ -4,7 +4,6 @@ import asyncio
 import os
 import runpy
 import shutil
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.certificates import certificate
 from tests.helm.pods import literal
 from tests.helm.rendering import CHART, Object, named, profile, render
 from tests.servers import free_ports
@@ -38,14 +38,6 @@ def credentials(users: list[str]) -> dict[str, str]:
     """Entries of the bus Secret, made by the hook job's script."""
     entries: Any = runpy.run_path(str(CHART / "files" / "make_secrets.py"))["bus_entries"](users)
     return dict(entries)
-
-
-def certificate(folder: Path) -> Path:
-    """A key and a self-signed certificate for the loopback interface, at the paths of the configuration."""
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost"
-    names = ["-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", "tls.key", "-out", "tls.crt"]
-    subprocess.run([*command.split(), *names], cwd=folder, check=True, capture_output=True)
-    return folder / "tls.crt"
 
 
 @asynccontextmanager
