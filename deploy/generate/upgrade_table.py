@@ -79,6 +79,7 @@ CHANGES: Changes = {
     "bus.embedded.exporter": ("metrics of NATS", {"bus": {"embedded": {"exporter": {"enabled": False}}}}),
     "bus.embedded.resources": ("size of NATS", {"bus": {"embedded": {"resources": {"limits": {"memory": "2Gi"}}}}}),
     "bus.embedded.image": ("NATS image", {"bus": {"embedded": {"image": {"tag": "2.15.2"}}}}),
+    "store.embedded.image": ("S3 image", {"store": {"embedded": {"image": {"tag": "4.49"}}}}),
     "store.embedded.resources": ("size of S3", {"store": {"embedded": {"resources": {"limits": {"memory": "2Gi"}}}}}),
     "store.keepSegmentsDays": ("life of segments", {"store": {"keepSegmentsDays": 90}}),
     "store.ca": ("the store's authority", {"store": {"ca": {"name": "store-ca"}}}),
@@ -100,9 +101,10 @@ NOT_CHANGED = {
     "bus.mode, url, account, streamReplicas, monitorAddress, secretName, tls.*, embedded.replicas, embedded.volume.*": (
         "another bus: see below"
     ),
-    "store.mode, prefix, endpoint, port, region, secretName, accessKey, secretKey, claimStorageClass, embedded.*": (
+    "store.mode, prefix, endpoint, port, region, secretName, accessKey, secretKey, claimStorageClass": (
         "another store, which lacks the runs: copy the objects first, see [backup](backup-restore.md)"
     ),
+    "store.embedded.volume.*": "the volume of a StatefulSet: see below",
     "services.trainer.backend, services.trainer.replicas, jobs.epoch.*": "where training runs: stop runs first",
     "ray.version, autoscaling, authProxy, gcsFaultTolerance.*": "the Ray cluster itself: as a new trainer image",
     "judges.mode, external.*, rulesResources": "other judges: let runs finish first",

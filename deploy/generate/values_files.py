@@ -50,7 +50,7 @@ def _plain(value: Any) -> Any:
 
 def schema_json() -> str:
     """JSON Schema of the values; draft 7 keywords only, which every Helm 3 and 4 reads."""
-    schema = _without_titles(Values.model_json_schema(by_alias=True))
+    schema = _with_required(_without_titles(Values.model_json_schema(by_alias=True)))
     text = json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", **schema}, indent=1, ensure_ascii=False)
     return text.replace("$defs", "definitions") + "\n"
 
@@ -59,6 +59,35 @@ def _without_titles(node: Any) -> Any:
     if isinstance(node, dict):
         return {key: _without_titles(value) for key, value in node.items() if key != "title" or isinstance(value, dict)}
     return [_without_titles(item) for item in node] if isinstance(node, list) else node
+
+
+def _with_required(schema: dict[str, Any]) -> dict[str, Any]:
+    """Require each group, switch and choice: Helm removes a key whose value is null, and templates read these."""
+    definitions = schema["$defs"]
+    pending, seen = [schema], set[str]()
+    while pending:
+        group = pending.pop()
+        if isinstance(group["additionalProperties"], dict):
+            continue  # null removes an entry, and an added entry has defaults
+        inner = {key: _group_name(one, definitions) for key, one in group["properties"].items()}
+        needed = [key for key, one in group["properties"].items() if inner[key] or _is_choice(one)]
+        group["required"] = [*dict.fromkeys([*group.get("required", []), *needed])]
+        fresh = {name for name in inner.values() if name} - seen
+        seen |= fresh
+        pending += [definitions[name] for name in sorted(fresh)]
+    return schema
+
+
+def _group_name(field: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """The definition of a group of values; empty for other fields, and for groups that may be absent."""
+    name = str(field.get("$ref", "")).rpartition("/")[2]
+    if not name or name == Resources.__name__:
+        return ""
+    return "" if all(one.get("default", 0) is None for one in definitions[name]["properties"].values()) else name
+
+
+def _is_choice(field: dict[str, Any]) -> bool:
+    return field.get("type") == "boolean" or "enum" in field
 
 
 def readme(template: str) -> str:

@@ -103,7 +103,7 @@ def test_a_job_is_a_hook_only_with_external_bus_and_store() -> None:
     inside = provision(profile("prod"))["metadata"]["annotations"]
     outside = provision(merged(profile("prod"), {"bus": bus}))["metadata"]["annotations"]
     assert inside == {"argocd.argoproj.io/hook": "Sync"}
-    assert outside["helm.sh/hook"] == "pre-install,pre-upgrade"
+    assert outside["helm.sh/hook"] == "pre-install,pre-upgrade,pre-rollback"  # a former version needs its topology back
     assert "argocd.argoproj.io/hook" not in outside
 
 

@@ -1,11 +1,13 @@
 """Names: two releases share none, long ones stay apart and short enough, and selectors never change."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.helm.rendering import PROFILES, Object, merged, of_kind, profile, render
+from tests.helm.test_chart_jobs import chart_of_version
 from tests.helm.test_chart_objects import EVERYTHING, switched
 
 CLUSTER_WIDE = ("ClusterQueue", "ResourceFlavor", "ClusterRole", "ClusterRoleBinding", "Namespace")
@@ -84,3 +86,10 @@ def selectors(objects: list[Object]) -> dict[str, Any]:
 def test_another_name_in_labels_keeps_the_selectors() -> None:
     """Kubernetes refuses a changed selector, so that the upgrade would fail."""
     assert selectors(render(profile("dev") | {"nameOverride": "oracle"})) == selectors(render(profile("dev")))
+
+
+def test_a_version_with_a_build_number_gives_valid_labels(tmp_path: Path) -> None:
+    """`helm package --version 0.1.0+abc` writes such a version; Kubernetes allows no plus sign in a label."""
+    for one in render(profile("dev"), chart_of_version("0.1.0+abc", tmp_path)):
+        for label, value in one["metadata"]["labels"].items():
+            assert re.fullmatch(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", value), f"{label}: {value}"

@@ -1,5 +1,7 @@
 """Rendering refuses conflicting values with one sentence and a remedy."""
 
+from typing import Any
+
 import helm_python
 import pytest
 
@@ -9,6 +11,20 @@ from tests.helm.wrong_values import CONFLICTS, MISTAKES
 
 def test_ray_may_autoscale_without_kueue() -> None:
     render(merged(profile("prod"), {"ray": {"autoscaling": True}, "apis": {"kueue": "off"}}))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"judges": {"budget": None}},
+        {"llm": {"models": {"puzzle": None}}},
+        {"planner": {"routes": {"text": None}, "budget": {"guidance": None}}},
+        {"services": {"judge": {"resources": {"limits": {"cpu": None}}, "nodeSelector": None}}},
+    ],
+    ids=["no limit", "no model", "no route", "no cpu limit"],
+)
+def test_null_removes_what_may_be_absent(values: dict[str, Any]) -> None:
+    render(merged(profile("dev"), values))
 
 
 @pytest.mark.parametrize("title", CONFLICTS)

@@ -45,6 +45,36 @@ def test_a_changed_volume_size_is_detected() -> None:
     assert refused(render(profile("dev")), render(larger)) == {("StatefulSet", "zelda-s3")}
 
 
+def step(change: str) -> str:
+    """The row of the upgrade guide's last table about a change."""
+    table = (ROOT / "docs/upgrade.md").read_text().partition("## What needs an action")[2]
+    (row,) = [line for line in table.splitlines() if line.startswith("| ") and change in line.split(" | ")[0]]
+    return row
+
+
+def test_the_guide_removes_the_autoscaler_that_keda_refuses() -> None:
+    """KEDA's webhook refuses a second scaler of one Deployment; Helm creates objects before it removes others."""
+    before, after = render(profile("openshift")), render(profile("prod"))
+    (old,), (new,) = of_kind(before, "HorizontalPodAutoscaler"), of_kind(after, "ScaledObject")
+    assert old["spec"]["scaleTargetRef"]["name"] == new["spec"]["scaleTargetRef"]["name"]
+    assert f"`oc -n zelda-rl delete hpa {old['metadata']['name']}`" in step("`cpu` to `keda`")
+
+
+def test_the_guide_replaces_a_route_whose_host_changes() -> None:
+    """Its definition says that only a user with the right to update routes/custom-host may change it."""
+    before, after = of_kind(render(profile("openshift")), "Route"), of_kind(render(profile("prod")), "Route")
+    assert before[0]["spec"].get("host") != after[0]["spec"]["host"]
+    assert f"`oc -n zelda-rl delete route {after[0]['metadata']['name']}`" in step("`expose.host` of a Route")
+
+
+def test_the_guide_restarts_every_server_that_reads_a_secret() -> None:
+    row = step("a Secret: certificate, password, key")
+    (label, value) = re.findall(r"rollout restart sts -l (\S+)=(\w+)`", row)[0]
+    servers = of_kind(render(profile("dev")), "StatefulSet")
+    assert {one["metadata"]["name"] for one in servers} == {"zelda-nats", "zelda-s3"}
+    assert {one["metadata"]["labels"][label] for one in servers} == {value}
+
+
 @pytest.mark.parametrize("page", ["runbook", "upgrade", "backup-restore"])
 def test_documented_commands_address_the_release(page: str) -> None:
     text = (ROOT / f"docs/{page}.md").read_text()

@@ -207,6 +207,12 @@ def test_a_service_that_rests_is_not_missed() -> None:
     assert set(re.findall(r'job="(.+?)"', missing)) == {f"zelda-{n}" for n in ("coordinator", "trainer", "rewardmodel")}
 
 
+def test_a_judge_scaled_by_cpu_never_rests() -> None:
+    """Its autoscaler keeps one pod, even if the values say 0."""
+    values = merged(profile("prod"), {"services": {"judge": {"autoscaling": {"mode": "cpu", "min": 0}}}})
+    assert 'job="zelda-judge"' in rendered_rules(render(values))["ZeldaServiceMissing"]
+
+
 def test_embedded_servers_and_jobs_of_ray_are_scraped() -> None:
     objects = render(merged(merged(profile("openshift"), {"apis": {"ray": "on"}}), EVERYTHING))
     found: dict[str, set[str]] = {}

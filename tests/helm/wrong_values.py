@@ -110,6 +110,10 @@ MISTAKES: dict[str, Mistake] = {
 PROBABILITIES = {"name": "s", "route": "state", "dimensions": ["progress"], "asking": "probabilities"}
 OWN_SECRETS = {"secrets": {"generate": False}}
 CONFLICTS: dict[str, Conflict] = {
+    "null for a group": ("dev", {"bus": {"embedded": {"exporter": None}}}, "missing property 'exporter'"),
+    "null for a whole section": ("dev", {"judges": None}, "missing property 'judges'"),
+    "null for a switch": ("dev", {"expose": {"oauth": {"enabled": None}}}, "missing property 'enabled'"),
+    "null for a choice": ("dev", {"judges": {"mode": None}}, "missing property 'mode'"),
     "a planner's route without a model": (
         "openshift",
         {"planner": {"enabled": True, "routes": {"text": {"route": "talk"}}}},

@@ -20,3 +20,11 @@ volumes: {{- .volumes | nindent 2 }}
 {{- define "zelda.onceKept" -}}
 ttlSecondsAfterFinished: 86400
 {{- end }}
+
+{{/* Helm's events before which a Job runs as a hook; empty: it is a plain Job. A rollback needs the former topology of the bus. */}}
+{{- define "zelda.provisionHook" -}}
+{{- if and .Values.hooks.provision (eq .Values.bus.mode "external") (eq .Values.store.mode "external") (not .Values.secrets.generate) }}pre-install,pre-upgrade,pre-rollback{{ end }}
+{{- end }}
+{{- define "zelda.secretsHook" -}}
+pre-install,pre-upgrade
+{{- end }}

@@ -21,10 +21,10 @@ app.kubernetes.io/component: {{ .component }}
 
 {{- define "zelda.labels" -}}
 {{ include "zelda.selector" . }}
-app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | replace "+" "_" | quote }}
 app.kubernetes.io/part-of: {{ include "zelda.name" .root }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 }}{{/* a label holds no "+" */}}
 {{- end }}
 
 {{/* dict root component -> metadata of a namespaced object named after its component */}}

@@ -1,4 +1,4 @@
-{{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}]}. Pods and peers are selectors.
+{{/* Every allowed connection as data: name -> {pods, ingress|egress: [{peers, ports}], hook}. Pods and peers are selectors.
      All other pods of the namespace are denied too, except OpenShift's builds and the workbenches of clients. */}}
 {{- define "zelda.edges" -}}
 {{- $policy := .Values.networkPolicies }}
@@ -13,7 +13,9 @@
 {{- $jobs := list }}
 {{- if .Values.jobs.evaluation.enabled }}{{ $jobs = append $jobs "evaluation" }}{{ $judges = append $judges "evaluation" }}{{ end }}
 {{- if .Values.jobs.rewardmodel.enabled }}{{ $jobs = append $jobs "rewardmodel-training" }}{{ end }}
-{{- $onBus := concat $services (list "provision") }}{{ $onStore := concat $onBus $ray $jobs }}
+{{- /* A hook's pod runs before these policies exist or follow new values: it brings a policy of its own. */}}
+{{- $provisionHook := include "zelda.provisionHook" . }}
+{{- $onBus := concat $services (ternary (list "provision") (list) (empty $provisionHook)) }}{{ $onStore := concat $onBus $ray $jobs }}
 {{- $planners := ternary (list (include "zelda.plannerPod" .)) (list) .Values.planner.enabled }}
 {{- $callers := concat $judges $planners }}
 
@@ -91,7 +93,10 @@
 {{- $_ := set $edges "test" (dict "pods" (list "coordinator") "ingress" (list (dict "components" (list "test") "ports" (list 8080)))) }}
 {{- $_ := set $edges "test-client" (dict "pods" (list "test") "egress" (list (dict "components" (list "coordinator") "ports" (list 8080)))) }}
 {{- if .Values.secrets.generate }}
-{{- $_ := set $edges "secrets" (dict "pods" (list "secrets") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- $_ := set $edges "secrets" (dict "hook" (include "zelda.secretsHook" .) "pods" (list "secrets") "egress" (list (dict "peers" (list $external) "ports" (list 443 6443)))) }}
+{{- end }}
+{{- with $provisionHook }}
+{{- $_ := set $edges "provision" (dict "hook" . "pods" (list "provision") "egress" (concat (index $edges "bus-clients").egress (index $edges "store-clients").egress)) }}
 {{- end }}
 {{- $anywhere := list (dict "peers" (list (dict "ipBlock" (dict "cidr" "0.0.0.0/0")))) }}
 {{- if include "zelda.api" (dict "root" . "api" "route" "group" "route.openshift.io/v1") }}
@@ -111,7 +116,7 @@
 {{- $_ := set $edges "clients" (dict "pods" (list "coordinator") "ingress" (list (dict "peers" $clients "ports" (list 8080)))) }}
 {{- end }}
 {{- $all := dict }}
-{{- range $name, $edge := $edges }}{{ $_ := set $all $name (merge $edge (dict "instance" $.Release.Name)) }}{{ end }}
+{{- range $name, $edge := $edges }}{{ $_ := set $all $name (merge $edge (dict "instance" $.Release.Name "dnsNamespaces" $policy.dnsNamespaces)) }}{{ end }}
 {{- toYaml $all }}
 {{- end }}
 
@@ -137,6 +142,22 @@ policyTypes: [{{ if .ingress }}Ingress{{ if .egress }}, {{ end }}{{ end }}{{ if 
   {{- end }}
 {{- end }}
 {{- end }}
+{{- if .hook }}
+  {{- include "zelda.dnsRule" .dnsNamespaces | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* namespaces of the DNS pods -> egress rule to them */}}
+{{- define "zelda.dnsRule" -}}
+- to:
+    {{- range . }}
+    - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: {{ . }}}}
+    {{- end }}
+  ports: # of the DNS pods: 53, on OpenShift 5353
+    - {protocol: UDP, port: 53}
+    - {protocol: TCP, port: 53}
+    - {protocol: UDP, port: 5353}
+    - {protocol: TCP, port: 5353}
 {{- end }}
 
 {{/* dict instance and components, or models, or a label of OpenShift's own pods -> selector of these pods */}}
