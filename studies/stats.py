@@ -20,7 +20,7 @@ Interval = tuple[float, float, float]
 
 RESAMPLES = 10_000  # with fewer, the third digit of an interval is noise
 TRIMMED = 0.25  # share cut off at each end of the sorted scores
-ROUNDING = 1e-9  # sums of probabilities that differ by less are equal
+ROUNDING = 1e-12  # numbers that differ by less are equal: sums of equal numbers in another order differ so much
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,15 @@ def resampled(scores: Reals, rng: np.random.Generator) -> Reals:
     return scores[rng.integers(0, len(scores), (RESAMPLES, len(scores)))]
 
 
+def signs(differences: Reals) -> Reals:
+    """-1, 0 or 1 for each difference, of any shape: 0 where only rounding makes it."""
+    return np.where(np.abs(differences) <= ROUNDING, 0.0, np.sign(differences))
+
+
 def _wins(scores: Reals, others: Reals) -> Reals:
     """Share of the pairs of a row that the first wins, (R,), of `scores` (R, n) and `others` (R, m)."""
-    difference = scores[:, :, None] - others[:, None, :]
-    shares: Reals = (difference > 0).mean((1, 2)) + 0.5 * (difference == 0).mean((1, 2))
+    order = signs(scores[:, :, None] - others[:, None, :])
+    shares: Reals = (order > 0).mean((1, 2)) + 0.5 * (order == 0).mean((1, 2))
     return shares
 
 
@@ -127,7 +132,8 @@ def _null_distribution(first: Reals, second: Reals) -> dict[Fraction, float]:
     n, m = len(first), len(second)
     joined = np.concatenate([first, second])
     # Twice the midrank of each score, so that ties stay integers.
-    ranks = [int((joined < value).sum() + (joined <= value).sum() + 1) for value in joined]
+    below = [(joined < value - ROUNDING).sum() + (joined <= value + ROUNDING).sum() for value in joined]
+    ranks = [int(count) + 1 for count in below]
     ways = np.zeros((n + 1, sum(ranks) + 1))  # [k, s]: how many sets of k scores have ranks that sum to s
     ways[0, 0] = 1.0
     for rank in ranks:

@@ -55,6 +55,12 @@ def measure(variant: Variant, given: argparse.Namespace) -> int:
     found = VariantResults.load(file) if file.exists() else None
     if found is not None and set(seeds) <= set(found.seeds):
         return 0
+    if found is not None and found.steps != given.epochs * EPOCH_STEPS:
+        sys.stderr.write(
+            f"{file} holds policies trained for {found.steps:,} steps, --epochs {given.epochs} trains for "
+            f"{given.epochs * EPOCH_STEPS:,}: use --epochs {found.steps // EPOCH_STEPS}, or another --results.\n"
+        )
+        return 2
     ended = subprocess.run(study(variant, given), cwd=ROOT, check=False)  # noqa: S603
     if ended.returncode:
         return ended.returncode  # the study has written what failed, and how it is resumed

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
 from studies.judges.orders import Pairs
-from studies.stats import Reals
+from studies.stats import Reals, signs
 
 BINS: Final = 10
 MAX_SCALE: Final = 20.0
@@ -64,7 +64,7 @@ def equal_width_calibration_error(probability: Reals, better: Pairs) -> float | 
     sure = probability[better]
     if not len(sure):
         return None
-    confidence, right = np.maximum(sure, 1 - sure), np.where(sure == 0.5, 0.5, sure > 0.5)
+    confidence, right = np.maximum(sure, 1 - sure), 0.5 + 0.5 * signs(sure - 0.5)
     place = np.minimum(((confidence - 0.5) * 2 * BINS).astype(np.int64), BINS - 1)
     gaps = [abs(float((confidence - right)[place == one].sum())) for one in range(BINS)]
     return sum(gaps) / len(sure)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
-from studies.stats import Estimate, Reals
+from studies.stats import Estimate, Reals, signs
 
 Ints = NDArray[np.int64]
 Pairs = NDArray[np.bool_]
@@ -43,7 +43,7 @@ def concordance_over(score: Reals, other: Reals, better: Pairs, episode: Ints, s
 def _right(score: Reals) -> Reals:
     """Whether `score` (n,) or (seeds, n) puts i above j: 1, 0, or one half for a tie; the mean over seeds, (n, n)."""
     each = np.atleast_2d(score)
-    right: Reals = (0.5 + 0.5 * np.sign(each[:, :, None] - each[:, None, :])).mean(axis=0)
+    right: Reals = (0.5 + 0.5 * signs(each[:, :, None] - each[:, None, :])).mean(axis=0)
     return right
 
 
@@ -70,7 +70,7 @@ def flips(score: Reals, again: Reals, better: Pairs) -> float | None:
     """Return the share of these pairs that two scores of the same segments order oppositely; None without a pair."""
     if not better.any():
         return None
-    opposite = np.sign(score[:, None] - score[None, :]) * np.sign(again[:, None] - again[None, :]) < 0
+    opposite = signs(score[:, None] - score[None, :]) * signs(again[:, None] - again[None, :]) < 0
     return float(opposite[better].mean())
 
 

@@ -54,15 +54,15 @@ class OrdersFigures(BaseModel):
 
     @property
     def difference_bounds(self) -> Interval:
-        """The difference with its interval: Wilson's bound of 0 texts if no text changed an outcome.
+        """The difference with its interval: Wilson's bound of 0 texts if no text changed an outcome, or all did alike.
 
-        The bootstrap of differences that are all 0 has no width, and would claim that no text can have an effect.
+        The bootstrap of equal differences has no width: of zeros it would claim that no text can have an effect.
         """
         value, low, high = self.difference
         if low < high:
             return self.difference
         reach = share_estimate(0, self.texts).rounded(DIGITS)[2]
-        return (value, value - reach, value + reach)
+        return (value, max(-1.0, value - reach), min(1.0, value + reach))  # a share changes by at most 1
 
 
 class PlanRow(BaseModel):

@@ -47,7 +47,7 @@ def _same_seeds(results: Results) -> dict[int, Curve]:
 def _table(pairs: Sequence[tuple[Curve, Curve]]) -> str:
     lines = ["| | " + " | ".join(f"{title}: IQM (95 %)" for title in TITLES.values()) + " |", "|---" * 4 + "|"]
     for place, number in enumerate(NUMBERS):
-        cells = [_interval(iqm_estimate(_scores(pairs, place, score))) for score in SCORES]
+        cells = [_interval(iqm_estimate(_scores(pairs, place, score)), len(pairs)) for score in SCORES]
         lines.append(f"| {NAMES[number]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -58,8 +58,8 @@ def _verdict(pairs: Sequence[tuple[Curve, Curve]]) -> str:
     found = "A difference is shown" if p < SIGNIFICANT else "No difference is shown"
     equal = [_equal_until(*pair) for pair in pairs]
     return (
-        f"{found}: the probability that a trial with two learners learns faster is {_interval(better)}, exact "
-        f"p = {p_text(p)}. The evaluations of both are equal up to {_listed(equal)} steps; sums of floats are "
+        f"{found}: the probability that a trial with two learners learns faster is {_interval(better, len(pairs))}, "
+        f"exact p = {p_text(p)}. The evaluations of both are equal up to {_listed(equal)} steps; sums of floats are "
         "rounded differently, and from then on the trials take different actions."
     )
 
@@ -78,8 +78,10 @@ def _scores(pairs: Sequence[tuple[Curve, Curve]], place: int, score: str) -> Rea
     return np.array([SCORES[score](pair[place]) for pair in pairs])
 
 
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} ({estimate.low:.2f} to {estimate.high:.2f})"
+def _interval(estimate: Estimate, seeds: int) -> str:
+    """With one seed every resample is the same: a bootstrap of it has no width."""
+    interval = "one seed" if seeds == 1 else f"{estimate.low:.2f} to {estimate.high:.2f}"
+    return f"{estimate.value:.2f} ({interval})"
 
 
 def _listed(numbers: Sequence[int]) -> str:

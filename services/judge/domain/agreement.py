@@ -7,6 +7,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from math import isclose, sqrt
+from typing import Final
+
+TIE_DIGITS: Final = 9
+"""Numbers that are equal to so many digits are ties: sums of equal votes in another order differ in the last digits."""
 
 
 def krippendorff_alpha(units: Sequence[Sequence[int]]) -> float | None:
@@ -54,12 +58,15 @@ def _ordinal_distances(totals: dict[int, float]) -> dict[tuple[int, int], float]
 
 
 def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """Return Spearman's rank correlation, mid-ranks for ties; None below three points or for a constant side."""
+    """Return Spearman's rank correlation, mid-ranks for ties; None below three points or for a constant side.
+
+    Values that differ by rounding alone are ties.
+    """
     if len(xs) != len(ys):
         raise ValueError(f"{len(xs)} and {len(ys)} values: both sides need the same number")
     if len(xs) < 3:
         return None
-    a, b = ranks(xs), ranks(ys)
+    a, b = (ranks([round(value, TIE_DIGITS) for value in side]) for side in (xs, ys))
     mean = (len(xs) + 1) / 2
     cross = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
     spread = sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, spearman
+from services.judge.domain.agreement import TIE_DIGITS, cohen_kappa, krippendorff_alpha, spearman
 from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
 from shared.contracts.judging.epoch_report import Correlation, EpochJudging, JudgeFigures, PairFigures
@@ -73,7 +73,8 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
 
 def _canary_accuracy(rows: Sequence[CanaryRow]) -> float | None:
     """Share of the pairs of canary segments that differ in gain and are ordered rightly; equal values count half."""
-    known = [(row.value, row.gained) for row in rows if row.value is not None and row.gained is not None]
+    judged = [(row.value, row.gained) for row in rows if row.value is not None and row.gained is not None]
+    known = [(round(value, TIE_DIGITS), gained) for value, gained in judged]
     right = [
         0.5 if value == other else float((value > other) == (gained > others))
         for place, (value, gained) in enumerate(known)
@@ -125,7 +126,8 @@ def _pairs(pairs: Sequence[PairRow]) -> PairFigures:
     swapped = {"A": "B", "B": "A", "equal": "equal"}
     decisions = [decision for pair in pairs for decision in (pair.forward, pair.backward) if decision != "equal"]
     same = [pair for pair in pairs if swapped[pair.backward] == pair.forward]
-    by_votes = ["equal" if pair.gap == 0 else "A" if pair.gap > 0 else "B" for pair in same]
+    gaps = [round(pair.gap, TIE_DIGITS) for pair in same]
+    by_votes = ["equal" if gap == 0 else "A" if gap > 0 else "B" for gap in gaps]
     return PairFigures(
         compared=len(pairs),
         consistent=len(same) / len(pairs) if pairs else None,

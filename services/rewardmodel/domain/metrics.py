@@ -15,6 +15,7 @@ from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
 
 BINS: Final = 10
 RESAMPLES: Final = 400
+TIE_DIGITS: Final = 9  # of a rating: sums of equal votes in another order differ in the last digits
 TEMPERATURES: Final = np.geomspace(0.02, 50.0, 120)  # steps of 7 %: finer than a few hundred pairs can distinguish
 
 
@@ -129,12 +130,14 @@ def equal_mass_calibration_error(probability: Reals, outcome: Reals) -> float:
 def rank_correlation(score: Reals, value: Reals, fold: Ints) -> float | None:
     """Spearman's correlation within each fold, averaged by size; None if no fold has one.
 
-    All arrays are (n,). Scores of different members are not comparable, so folds are not mixed.
+    All arrays are (n,). Scores of different members are not comparable, so folds are not mixed. Ratings that differ by
+    rounding alone are ties.
     """
     correlations, sizes = [], []
+    rating = value.round(TIE_DIGITS)
     for one in np.unique(fold):
         rows = fold == one
-        a, b = average_ranks(score[rows]), average_ranks(value[rows])
+        a, b = average_ranks(score[rows]), average_ranks(rating[rows])
         if rows.sum() >= 3 and a.std() > 0 and b.std() > 0:
             correlations.append(float(np.corrcoef(a, b)[0, 1]))
             sizes.append(int(rows.sum()))

@@ -77,6 +77,11 @@ def test_ranks_match_scipy(values: list[float]) -> None:
     assert ranks(values) == list(stats.rankdata(values))
 
 
+def test_values_that_differ_by_rounding_alone_share_a_rank() -> None:
+    assert spearman([0.1 + 0.2, 0.3, 0.9], [1, 2, 3]) == spearman([0.3, 0.3, 0.9], [1, 2, 3])
+    assert spearman([0.1 + 0.2, 0.3, 0.3], [1, 2, 3]) is None
+
+
 def test_two_points_have_no_correlation() -> None:
     assert spearman([1, 2], [1, 2]) is None
 
@@ -228,6 +233,12 @@ def test_canaries_of_known_progress_measure_a_judge() -> None:
     assert canaries((0.1, 1), (0.2, 1), (0.3, 1), (0.4, 1)) is None  # nor do equal gains
 
 
+def test_canary_values_that_differ_by_rounding_alone_are_equal() -> None:
+    sums = [sum(votes) / 3 for votes in ([0.6, 0.4, 0.2], [0.2, 0.4, 0.6])]
+    assert sums[0] < sums[1], "the same votes in another order"
+    assert canaries((sums[0], 0), (sums[0], 0), (sums[1], 1), (sums[1], 2)) == 0.5
+
+
 def test_next_gain_covers_the_three_following_segments() -> None:
     gains = [0, 0, 2, 0, 1, 0, 0, 3, 1, 0, 2, 0]
     ahead = [sum(gains[place + 1 : place + 4]) for place in range(len(gains))]
@@ -274,6 +285,15 @@ def test_judge_that_sees_no_difference_has_no_position_bias() -> None:
         RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
     )
     assert (merged.pairs.consistent, merged.pairs.bias, merged.pairs.kappa_with_votes) == (1.0, 0.0, 1.0)
+
+
+def test_scores_that_differ_by_rounding_alone_are_an_equal_pair() -> None:
+    pairs = [PairRow(forward="equal", backward="equal", gap=0.1 + 0.2 - 0.3)] * 2
+    pairs += [PairRow(forward="A", backward="B", gap=0.2)] * 2
+    merged = build_report(
+        RunId("demo"), 0, "default", [LedgerPart(replica="a", pairs=pairs)], datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    assert merged.pairs.kappa_with_votes == 1.0
 
 
 def test_segment_gain_is_what_was_reached_within_it() -> None:

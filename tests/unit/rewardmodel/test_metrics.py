@@ -181,6 +181,12 @@ def test_rank_correlation_weights_folds_by_size_and_skips_tiny_ones() -> None:
     assert rank_correlation(score, value, fold) == pytest.approx((3 * 1.0 + 6 * -1.0) / 9)
 
 
+def test_ratings_that_differ_by_rounding_alone_share_a_rank() -> None:
+    score, fold = np.array([1.0, 2.0, 3.0]), np.zeros(3, np.int64)
+    expected = rank_correlation(score, np.array([0.3, 0.3, 0.9]), fold)
+    assert rank_correlation(score, np.array([0.1 + 0.2, 0.3, 0.9]), fold) == expected
+
+
 @given(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=40))
 def test_average_ranks_equal_those_of_scipy(values: list[float]) -> None:
     assert average_ranks(np.array(values)).tolist() == stats.rankdata(values).tolist()

@@ -80,6 +80,16 @@ def test_finished_seeds_are_neither_trained_nor_played_again(tmp_path: Path, mon
     assert (found.commit, found.cores, found.title) == ("abc", 2, VARIANTS["no-window"].title)
 
 
+def test_policies_of_other_lengths_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    head: dict[str, Any] = {"title": "the method", "command": "the command", "commit": "abc", "date": "2026-11-28"}
+    head |= {"cores": 2, "steps": 2 * ablations.EPOCH_STEPS, "seeds": {311: evaluated(50, 4.0)}}
+    VariantResults.model_validate(head).save(results_file(tmp_path, "method"))
+    given = Namespace(seeds="312:313", epochs=3, jobs=1, out=tmp_path / "out", results=tmp_path)
+    assert ablations.measure(VARIANTS["method"], given) == 2
+    assert "use --epochs 2, or another --results" in capsys.readouterr().err
+    assert VariantResults.load(results_file(tmp_path, "method")).seeds.keys() == {311}
+
+
 def test_the_table_shows_each_trial_beside_the_mean(tmp_path: Path) -> None:
     assert ablations_block(tmp_path) == NOT_MEASURED
     for name, base, finished in (("no-window", 2.0, (0, 10)), ("method", 8.0, (80, 90))):

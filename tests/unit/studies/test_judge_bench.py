@@ -78,6 +78,16 @@ def test_flips_count_pairs_ordered_oppositely() -> None:
     assert flips(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0]), gained_more(gain)) == pytest.approx(1 / 3)
 
 
+def test_scores_that_differ_by_rounding_alone_order_no_pair() -> None:
+    gain, episode = np.array([1, 0]), np.arange(2)
+    equal, better = np.array([0.1 + 0.2, 0.3]), gained_more(gain)  # weighted sums of the same votes
+    assert equal[0] > equal[1]
+    assert concordance(equal, better, episode) == Estimate(0.5, 0.5, 0.5)
+    assert flips(equal, equal[::-1], better) == 0.0
+    probability = SpreadCalibration().probability(equal, np.zeros(2))
+    assert equal_width_calibration_error(probability, better) == pytest.approx(0.0, abs=1e-9)
+
+
 def test_a_judge_that_is_too_sure_is_calibrated_on_the_other_half() -> None:
     def drawn(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         rng = np.random.default_rng(seed)

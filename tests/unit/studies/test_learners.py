@@ -46,6 +46,14 @@ def test_only_seeds_of_both_are_compared(tmp_path: Path) -> None:
     assert "seeds 1, " in learners_block(tmp_path)
 
 
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
+    for number in (1, 2):
+        written(tmp_path, number, {1: curve(0.0, 0.5)})
+    text = learners_block(tmp_path)
+    assert "learns faster is 0.50 (one seed), exact" in text
+    assert " to " not in text.split("| one learner |")[1].split("\n")[0]
+
+
 @pytest.mark.parametrize(("number", "jobs", "more"), [(1, "4", []), (2, "2", ["-s", "learners=2"])])
 def test_both_halves_differ_in_the_learners_alone(
     number: int, jobs: str, more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

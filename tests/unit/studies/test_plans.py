@@ -176,6 +176,13 @@ def test_differences_without_width_get_the_bound_of_no_text() -> None:
     assert worse.difference[1] < -0.5 < worse.difference[2] < 0
 
 
+def test_texts_that_all_change_the_outcome_lose_at_most_all_of_it() -> None:
+    won, lost = PlayedAnswer("a", True, True, 1.0), PlayedAnswer("a", True, False, 1.0)
+    value, low, high = orders_figures([won] * 10, [lost] * 10, 0).difference_bounds
+    assert (value, low) == (-1.0, -1.0)
+    assert high > -0.8
+
+
 def test_page_gets_the_tables_of_the_results(tmp_path: Path) -> None:
     measured(tmp_path, "--double", "rules", "--situations", "1", "--texts", "1")
     made = generated("before\n<!-- plans -->\nSTALE\n<!-- end of plans -->\nafter\n", tmp_path)

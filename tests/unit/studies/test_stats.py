@@ -114,5 +114,15 @@ def test_worlds_permute_apart() -> None:
     assert improvement_estimate(first, second).low == 1.0
 
 
+def test_scores_that_differ_by_rounding_alone_are_ties() -> None:
+    # Learning speeds of two trials with the same evaluations in another order.
+    early, late = (float(np.mean(shares)) for shares in ([0.0357, 0.0357, 0.1071], [0.1071, 0.0357, 0.0357]))
+    assert early != late
+    first, second = np.array([late, 0.5]), np.array([early, 0.5])
+    assert improvement([first], [second]) == 0.5
+    assert improvement_estimate([first[:1]], [second[:1]]).low == 0.5
+    assert permutation_p([first], [second]) == pytest.approx(1.0)
+
+
 def test_equal_scores_show_nothing() -> None:
     assert permutation_p([np.zeros(10)], [np.zeros(10)]) == 1.0
