@@ -4,9 +4,7 @@ The handler of `epoch.finished` holds its event until the card is committed. Aft
 another process, which either finds the card and announces it, or trains again.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 
 import structlog
@@ -28,6 +26,7 @@ from shared.contracts.events import RmTrained
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.errors import DigestMismatch, Permanent, Transient
+from shared.process.event_wait import wait_for_event
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
 from shared.state.label_deadline import deadline_of_run
@@ -150,8 +149,7 @@ class Handlers:
                 return outcomes
             if self._stopping():
                 raise Transient("the service is stopping while it waits for scores")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(arrival.wait(), min(remaining_s, self._group.poll_s))
+            await wait_for_event(arrival, min(remaining_s, self._group.poll_s))
 
     async def _has_pairs(self, finished: EpochFinishedRecord, config: RunConfig) -> bool:
         """Whether no pair is missing that the model learns from. No event announces pairs: each turn looks."""

@@ -21,7 +21,7 @@ from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus, ConsumerMissing, Delivery
 from shared.bus.topology import ACK_WAIT_S
 from shared.errors import Transient, ZeldaError
-from shared.process.stop import wait_for_stop
+from shared.process.event_wait import wait_for_event
 
 FETCH_S: Final = 2.0  # a running fetch receives nothing after a bus restart: a longer one delays the recovery
 BATCH: Final = 64  # larger pulls made the client drop messages
@@ -51,7 +51,9 @@ class ConsumerLoop:
         self._bus, self._consumer, self._subscription = bus, consumer, consumer.subscription
         self._drain_s, self._fetch_s, self._watch_s, self._keep_alive_s = drain_s, fetch_s, watch_s, keep_alive_s
         self._outage = outage or OutageDetector()
-        self._handler = DeliveryHandler(bus, consumer, self._outage, rng or random.Random())  # noqa: S311 - jitter, no secret
+        self._stop = asyncio.Event()
+        jitter = rng or random.Random()  # noqa: S311 - no secret
+        self._handler = DeliveryHandler(bus, consumer, self._outage, jitter, lambda: self._stop.is_set())
         self._work: set[asyncio.Task[None]] = set()
         self._unstarted: set[Delivery] = set()
         self._slot_free = asyncio.Event()
@@ -60,6 +62,7 @@ class ConsumerLoop:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until `stop`, then drain. Raises Fatal, alone or in a group, when the process must end."""
+        self._stop = stop
         try:
             async with asyncio.TaskGroup() as group:
                 watcher = group.create_task(self._watch())
@@ -75,22 +78,22 @@ class ConsumerLoop:
         failures = 0
         while not stop.is_set():
             if self._outage.active and await self._outage.check():
-                await wait_for_stop(stop, OUTAGE_S)
+                await wait_for_event(stop, OUTAGE_S)
                 continue
             if not self._consumer.active() or not (free := await self._free_slots(stop)):
-                await wait_for_stop(stop, PAUSES_S[0])
+                await wait_for_event(stop, PAUSES_S[0])
                 continue
             try:
                 deliveries = await self._bus.fetch(self._subscription, min(free, BATCH), self._fetch_s)
             except ConsumerMissing as error:
                 await self._restore(error)
-                await wait_for_stop(stop, PAUSES_S[-1 if self.missing else 0])
+                await wait_for_event(stop, PAUSES_S[-1 if self.missing else 0])
                 continue
             except Transient as error:
                 pause_s = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
                 failures += 1
                 log.warning("fetch failed", consumer=self.name, error=str(error), retry_s=pause_s)
-                await wait_for_stop(stop, pause_s)
+                await wait_for_event(stop, pause_s)
                 continue
             failures = 0
             metrics.LAST_FETCH.labels(self.name).set_to_current_time()

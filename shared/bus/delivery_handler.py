@@ -7,7 +7,7 @@ becomes a dead letter when it repeats. An answer that the bus does not confirm c
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -34,8 +34,16 @@ log = structlog.get_logger(__name__)
 class DeliveryHandler:
     """Handles deliveries of one consumer; several may run concurrently."""
 
-    def __init__(self, bus: Bus, consumer: Consumer, outage: OutageDetector, rng: random.Random) -> None:
-        self._bus, self._consumer, self._outage, self._rng = bus, consumer, outage, rng
+    def __init__(
+        self,
+        bus: Bus,
+        consumer: Consumer,
+        outage: OutageDetector,
+        rng: random.Random,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`stopping` reports a shutdown: what fails then is given back, because the stop may be the reason."""
+        self._bus, self._consumer, self._outage, self._rng, self._stopping = bus, consumer, outage, rng, stopping
         self._name = consumer.subscription.name
         metrics.initialise(self._name)
         self._last_logged: dict[str, float] = {}
@@ -106,6 +114,9 @@ class DeliveryHandler:
 
     async def _retry(self, delivery: Delivery, event: Envelope, error: Exception) -> str:
         self._log_retry(error)
+        if self._stopping():  # else an event that is held for hours would become a dead letter by a few restarts
+            await delivery.nak(0)
+            return "given_back"
         # An outage is not the event's fault: it waits shortly, and the loop fetches nothing until the outage ends.
         away = isinstance(error, Transient) and await self._outage.check()
         if delivery.attempt >= ATTEMPTS and not away:

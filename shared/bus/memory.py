@@ -15,6 +15,7 @@ from shared.bus.subjects import subject
 from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
 from shared.contracts.envelope import Envelope
 from shared.errors import Transient
+from shared.process.event_wait import wait_for_event
 
 
 @dataclass(slots=True)
@@ -72,10 +73,7 @@ class MemoryBus:
             if found or left <= 0:
                 return found
             self._arrival.clear()
-            try:  # a redelivery becomes due without a notification
-                await asyncio.wait_for(self._arrival.wait(), min(left, 0.05))
-            except TimeoutError:
-                continue
+            await wait_for_event(self._arrival, min(left, 0.05))  # a redelivery becomes due without a notification
 
     async def pending(self, subscription: Subscription) -> int:
         """Messages not yet acknowledged."""
@@ -194,10 +192,12 @@ class MemoryDeadLetters:
 
     async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
         """The oldest first."""
+        self._bus._require_connection()
         return [self._letters[number] for number in sorted(self._letters)[:limit]]
 
     async def get(self, number: int) -> DeadLetter:
         """One dead letter."""
+        self._bus._require_connection()
         if number not in self._letters:
             raise UnknownDeadLetter(number)
         return self._letters[number]

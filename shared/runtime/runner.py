@@ -20,8 +20,8 @@ from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus
 from shared.config.settings import ServiceSettings, StoreSettings
 from shared.errors import Fatal, Transient
+from shared.process.event_wait import wait_for_event
 from shared.process.exits import EXIT_TOPOLOGY
-from shared.process.stop import wait_for_stop
 from shared.runtime.health import NOT_FOUND, Health, serve
 from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
@@ -115,7 +115,7 @@ class ServiceRunner(Generic[S]):
             except Fatal as error:
                 log.error("connection refused", target=what, error=str(error))
                 raise _EarlyExit(EXIT_TOPOLOGY if what == "topology" else EXIT_FATAL) from error
-            await wait_for_stop(self._stop, pause)
+            await wait_for_event(self._stop, pause)
             pause = min(pause * 2, 2.0)
         raise _EarlyExit(0)
 

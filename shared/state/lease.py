@@ -49,6 +49,8 @@ class Lease:
         self._seen_at = clock()
         self._mine: LeaseRevision | None = None
         self._renewed_at = 0.0
+        self._released = False
+        self._stepping = asyncio.Lock()  # a renewal under way would keep what a release gives up
 
     @property
     def fence(self) -> int | None:
@@ -58,8 +60,8 @@ class Lease:
         return self._mine.fence
 
     async def run(self) -> None:
-        """Acquire the lease when it is free and keep it. Without the store the fence expires."""
-        while True:
+        """Acquire the lease when it is free and keep it, until its release. Without the store the fence expires."""
+        while not self._released:
             try:
                 await self.step()
             except Transient as error:
@@ -69,6 +71,10 @@ class Lease:
 
     async def step(self) -> None:
         """Read the latest revision once; acquire or renew the lease if possible."""
+        async with self._stepping:
+            await self._step()
+
+    async def _step(self) -> None:
         latest = await self._latest()
         if self._mine is not None and latest is not None and latest.owner == self._owner:
             self._mine = latest  # including a revision whose answer was lost
@@ -82,12 +88,14 @@ class Lease:
             await self._write(number, number)
 
     async def release(self) -> None:
-        """Release the lease, so that another process can acquire it immediately."""
-        mine, self._mine = self._mine, None
-        if mine is not None:
-            free = LeaseRevision(owner="", fence=mine.fence, revision=mine.revision + 1)
-            # False if another process has already acquired it.
-            await create_if_absent(self._store, keys.lease_revision(self._name, free.revision), free.to_bytes())
+        """Release the lease, so that another process can acquire it immediately. `run` ends."""
+        self._released = True
+        async with self._stepping:
+            mine, self._mine = self._mine, None
+            if mine is not None:
+                free = LeaseRevision(owner="", fence=mine.fence, revision=mine.revision + 1)
+                # False if another process has already acquired it.
+                await create_if_absent(self._store, keys.lease_revision(self._name, free.revision), free.to_bytes())
 
     def _expired(self, latest: LeaseRevision) -> bool:
         """Whether this process has seen the same revision for the whole TTL."""

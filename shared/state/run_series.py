@@ -3,16 +3,18 @@
 import asyncio
 from typing import Final
 
+import structlog
 from prometheus_client import Gauge
 
 from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
-from shared.errors import Permanent
+from shared.errors import Permanent, Transient
 from shared.state.runs import RunRecords
 from shared.store.port import NotFound, Store
 
 PASS_S: Final = 150.0
 """Seconds between two passes. A series goes in the second one that finds its run ended: after several scrapes."""
+log = structlog.get_logger(__name__)
 
 
 class RunSeries:
@@ -36,7 +38,10 @@ class RunSeries:
         """Remove the series of ended runs; never returns."""
         runs = RunRecords(store)
         while True:
-            await self.remove_ended(runs)
+            try:
+                await self.remove_ended(runs)
+            except Transient as error:  # the next pass repeats it
+                log.warning("series of ended runs not removed", error=str(error))
             await asyncio.sleep(PASS_S)
 
     async def remove_ended(self, runs: RunRecords) -> None:

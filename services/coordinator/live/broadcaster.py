@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +15,7 @@ import structlog
 
 from shared.contracts.ids import RunId
 from shared.errors import ZeldaError
+from shared.process.event_wait import wait_for_event
 from shared.store.port import NotFound
 from shared.telemetry.log_once import LogOnce
 
@@ -156,7 +156,5 @@ class EventBroadcaster:
                 self._problems.report(run, error, run=run, exc_info=not isinstance(error, ZeldaError))
             took = time.monotonic() - began
             await asyncio.sleep(min(self._interval_s, MIN_PAUSE_S))
-            with suppress(TimeoutError):  # a new reader does not wait for the end of a long pause
-                await asyncio.wait_for(
-                    channel.joining.wait(), max(self._interval_s, min(took / POLL_SHARE, MAX_PAUSE_S))
-                )
+            # A new reader does not wait for the end of a long pause.
+            await wait_for_event(channel.joining, max(self._interval_s, min(took / POLL_SHARE, MAX_PAUSE_S)))

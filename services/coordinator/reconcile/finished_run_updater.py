@@ -15,7 +15,7 @@ from services.coordinator.domain.lifecycle import ACTIVE
 from services.coordinator.readmodels.read_models import ReadModels
 from services.coordinator.reconcile.report_writer import ReportWriter
 from shared.contracts.ids import RunId
-from shared.errors import Permanent, Transient
+from shared.errors import Fatal, Transient, ZeldaError
 from shared.store.port import NotFound
 
 INTERVAL_S: Final = 10.0
@@ -50,8 +50,15 @@ class FinishedRunUpdater:
         for record in self.models.known.ended_recently(now):
             try:
                 await self._update(record.run)
-            except (Transient, Permanent) as error:
-                log.warning("reports of an ended run not updated", run=record.run, error=str(error))
+            except Fatal:
+                raise
+            except Exception as error:  # any error: one run must not stop those after it
+                log.warning(
+                    "reports of an ended run not updated",
+                    run=record.run,
+                    error=str(error),
+                    exc_info=not isinstance(error, ZeldaError),
+                )
 
     async def _update(self, run: RunId) -> None:
         try:

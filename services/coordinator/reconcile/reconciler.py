@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -26,7 +27,7 @@ from shared.bus.port import Bus
 from shared.contracts.envelope import wrap
 from shared.contracts.events import EventData
 from shared.contracts.ids import RunId
-from shared.errors import Permanent, Transient
+from shared.errors import Fatal, Transient, ZeldaError
 from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
@@ -54,7 +55,7 @@ class Reconciler:
     quiet: timedelta
     interval_s: float
     _backoffs: dict[RunId, tuple[ReplayBackoff, ReplayBackoff]] = field(default_factory=dict)
-    _locks: dict[RunId, asyncio.Lock] = field(default_factory=dict)
+    _locks: WeakValueDictionary[RunId, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _problems: LogOnce[RunId] = field(default_factory=lambda: LogOnce(log.warning, "run not reconciled"))
 
     async def run(self) -> None:
@@ -81,9 +82,12 @@ class Reconciler:
             try:
                 await self.reconcile(record.run)
                 self._problems.clear(record.run)
-            except (Transient, Permanent) as error:
+            except Fatal:
+                raise
+            except Exception as error:  # any error: one run must not stop those after it
                 FAILURES.inc()
-                self._problems.report(record.run, error, run=record.run)
+                expected = isinstance(error, ZeldaError)
+                self._problems.report(record.run, error, run=record.run, exc_info=not expected)
 
     async def reconcile(self, run: RunId) -> None:
         """Take the next step of one run, publish its events and write its reports."""
@@ -124,7 +128,7 @@ class Reconciler:
         events: list[EventData] = []
         if orders.due((progress_marker(view), view.last_heartbeat), now):
             events += orders_to_republish(view, now, self.quiet)
-        if judging.due((progress_marker(view), len(judged)), now):
+        if judging.due(len(judged), now, stage=progress_marker(view)):
             events += judging_to_republish(view, judged)
         return events
 

@@ -36,7 +36,14 @@ class ReportWriter:
         await self._write_tables(view, now)
 
     async def update(self, view: RunView) -> None:
-        """Write the tables of an ended run again if the judges' last figures have changed them."""
+        """Write the tables of an ended run again if the judges' last figures have changed them.
+
+        Write its progress as well if the coordinator that ended it died before: nothing else would correct it.
+        """
+        shown = await self._stored_progress(view)
+        if shown is not None and shown.state != view.record.state:
+            progress = await self._progress(view, f"The run is {view.record.state}.", self._now())
+            await self._store.put(keys.progress(view.record.run), progress.to_bytes())
         stored = await self._stored(view)
         summary = run_summary(view, await self._models.rows.finished(view), self._now())
         if stored is None or not _same(stored, summary):
@@ -53,6 +60,13 @@ class ReportWriter:
             counter = await self._models.scores.count(run, current.epoch)
             segments = len(await self._models.segments(run, current.epoch))
         return run_progress(view, counter, segments, await self._models.views.heartbeat(run), doing, now)
+
+    async def _stored_progress(self, view: RunView) -> RunProgress | None:
+        """The progress in the store; None before the first, and if it cannot be read."""
+        try:
+            return await self._models.progress(view.record.run)
+        except ContractError:
+            return None
 
     async def _write_tables(self, view: RunView, now: datetime) -> None:
         run = view.record.run

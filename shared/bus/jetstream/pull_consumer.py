@@ -76,7 +76,7 @@ class PullConsumer:
             status = _status(message)
             if status is None:
                 messages.append(message)
-            elif message.subject == reply and self._ends(status, message):
+            elif message.subject == reply and self._ends(status, message, raises=not messages):
                 return messages
         return messages
 
@@ -90,15 +90,21 @@ class PullConsumer:
         except nats_errors.Error as error:
             raise Transient(f"bus: fetch for {self._consumer!r} failed: {error}") from error
 
-    def _ends(self, status: str, message: Msg) -> bool:
-        """Whether a status ends the request; raises when it means more than "no message"."""
+    def _ends(self, status: str, message: Msg, raises: bool) -> bool:
+        """Whether a status ends the request; raises when it means more than "no message".
+
+        Without `raises` a failure only ends it: the messages before it would otherwise wait for their redelivery, and
+        the next request meets the same failure.
+        """
         text = (message.headers or {}).get("Description", "").strip().splitlines()[:1]
         if status in _EMPTY:
             return True
-        if status in _GONE or "Consumer Deleted" in text:
-            raise ConsumerMissing(f"bus: consumer {self._consumer!r} is missing (status {status})")
         if status.startswith("1"):  # idle heartbeat
             return False
+        if not raises:
+            return True
+        if status in _GONE or "Consumer Deleted" in text:
+            raise ConsumerMissing(f"bus: consumer {self._consumer!r} is missing (status {status})")
         raise Transient(f"bus: fetch for {self._consumer!r} refused: {status} {' '.join(text)}")
 
 

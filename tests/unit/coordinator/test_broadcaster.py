@@ -172,3 +172,24 @@ async def _until(reader: AsyncGenerator[RunUpdate, None], seconds: float) -> Asy
     async with asyncio.timeout(seconds):
         async for update in reader:
             yield update
+
+
+async def test_a_poll_ends_although_its_last_reader_has_just_come() -> None:
+    source = Source()
+    broadcaster = EventBroadcaster(source.poller, interval_s=0.01)
+    first = broadcaster.follow(RUN)
+    source.updates = [RunUpdate("run", "running")]
+    await anext(first)
+    watching = broadcaster._channels[RUN].task
+    await asyncio.sleep(0.05)  # it waits for new readers, or for the next poll
+    last = broadcaster.follow(RUN)
+    broadcaster._interval_s = 60.0
+    coming = asyncio.ensure_future(anext(last))
+    await asyncio.sleep(0)  # its step wakes the poll, which is cancelled before it runs
+    closing = asyncio.ensure_future(first.aclose())
+    coming.cancel()
+    await asyncio.gather(coming, closing, return_exceptions=True)
+    _, running = await asyncio.wait({watching}, timeout=1.0)
+    for task in running:
+        task.cancel()
+    assert not running

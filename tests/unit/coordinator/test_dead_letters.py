@@ -81,3 +81,10 @@ async def test_many_pages_ask_the_bus_once_in_a_while() -> None:
     assert await service.list() == []
     now[0] += FRESH_S + 1
     assert len(await service.list()) == 1
+
+
+async def test_dead_letters_cannot_be_read_while_the_bus_is_away(tmp_path: Path) -> None:
+    harness = Harness()
+    harness.bus.connected = False
+    async with client(harness, tmp_path, VIEWER) as http:
+        assert (await http.get("/dead-letters")).status_code == 503

@@ -21,7 +21,7 @@ from shared.errors import Transient
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
-from shared.store.port import ObjectEntry
+from shared.store.port import NotFound, ObjectEntry
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, started_run
 
 ENDED: Final[tuple[RunState, ...]] = ("stopped", "finished", "failed")
@@ -204,3 +204,25 @@ async def ended_run() -> Harness:
     await harness.passes(2)
     assert await harness.state() == "stopped"
     return harness
+
+
+async def test_the_last_progress_of_a_run_survives_its_coordinator() -> None:
+    harness = await started_run()
+    await harness.service.stop(RUN)
+    await harness.passes()
+    harness.time += timedelta(seconds=51)
+    await harness.reconciler.state_machine.step(RUN, 1, lambda: harness.fence)  # it dies before it writes the reports
+    harness.fence = 2
+    harness.wire()
+    await harness.passes()
+    await updater(harness).update_all()
+    shown = await harness.models.progress(RUN)
+    assert shown is not None
+    assert (shown.state, shown.doing) == ("stopped", "The run is stopped.")
+
+
+async def test_an_event_about_no_run_leaves_nothing_in_memory() -> None:
+    harness = Harness()
+    with pytest.raises(NotFound):
+        await harness.reconciler.reconcile(RUN)
+    assert len(harness.reconciler._locks) == 0

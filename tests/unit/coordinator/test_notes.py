@@ -1,11 +1,15 @@
 """Notes and tags: people find runs again by them, and the record of a run stays as it is."""
 
+import asyncio
 from pathlib import Path
 
 from structlog.testing import capture_logs
 
+from services.coordinator.readmodels.run_notes import PARALLEL
 from shared.contracts.ids import RunId
+from shared.contracts.progress import RunNotes
 from shared.store import keys
+from shared.store.memory import MemoryStore
 from tests.unit.coordinator.api_client import VIEWER, client
 from tests.unit.coordinator.counting_store import CountingStore
 from tests.unit.coordinator.harness import RUN, SHORT_RUN, Harness, started_run
@@ -78,3 +82,26 @@ async def test_unchanged_notes_are_read_once() -> None:
     reads = len(harness.store.reads)
     await harness.models.notes.tags()
     assert len(harness.store.reads) == reads
+
+
+async def test_the_notes_of_many_runs_are_read_some_at_a_time() -> None:
+    harness = Harness(SlowStore)
+    assert isinstance(harness.store, SlowStore)
+    names = [RunId(f"run-{number:02d}") for number in range(40)]
+    for name in names:
+        await harness.store.put(keys.run_notes(name), RunNotes(run=name).to_bytes())
+    assert list(await harness.models.notes.tags()) == names
+    assert harness.store.most == PARALLEL
+
+
+class SlowStore(MemoryStore):
+    """A store whose reads take time; counts how many run at the same time."""
+
+    running = most = 0
+
+    async def get(self, key: str, digest: str | None = None) -> bytes:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        await asyncio.sleep(0)
+        self.running -= 1
+        return await super().get(key, digest)

@@ -125,3 +125,30 @@ def test_the_backoff_grows_and_restarts_with_progress() -> None:
     assert republished == [30, 90, 210]
     assert not backoff.due("other", START + timedelta(seconds=400))
     assert backoff.due("other", START + timedelta(seconds=430))
+
+
+def test_a_clock_that_was_set_back_does_not_postpone_a_republication() -> None:
+    backoff = ReplayBackoff(QUIET)
+    assert not backoff.due("same", START + timedelta(hours=1))
+    republished = [second for second in range(0, 100, 10) if backoff.due("same", START + timedelta(seconds=second))]
+    assert republished == [30, 90]
+
+
+async def test_slow_judges_do_not_get_their_whole_backlog_with_each_outcome() -> None:
+    harness, segments = await started_run(), 12
+    await harness.train(0, segments=segments)
+    for number in range(segments - 1):
+        await harness.passes(30)  # a minute: the model takes as long for a segment
+        await harness.judge_segment(number)
+    assert len(await harness.judge_events()) == segments  # once, before their pace was known
+
+
+async def test_events_lost_while_judges_are_slow_are_republished() -> None:
+    harness = await trained_epoch()
+    for number in range(2):
+        await harness.passes(30)
+        await harness.judge_segment(number)
+    await harness.passes()
+    harness.bus.purge()
+    await harness.passes(62)  # twice their pace
+    assert [event.data.segment for event in await harness.judge_events()] == [segment(0, 2), segment(0, 3)]  # type: ignore[attr-defined]

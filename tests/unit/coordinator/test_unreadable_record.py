@@ -2,7 +2,9 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pytest
 from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
@@ -130,3 +132,22 @@ async def test_a_damaged_score_is_left_out_of_the_list(tmp_path: Path) -> None:
     async with client(harness, tmp_path) as http:
         page = (await http.get(f"/runs/{RUN}/scores")).json()
     assert [item["segment"] for item in page["items"]] == [segment(0, number) for number in (0, 2, 3)]
+
+
+async def test_an_unexpected_error_of_one_run_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    harness = Harness()
+    first = RunId("a-run-before-it")
+    created = await harness.create_run()
+    await harness.models.runs.create(created.model_copy(update={"run": first}))
+    step = harness.reconciler.state_machine.step
+
+    async def failing(run: RunId, *arguments: Any) -> Any:
+        if run == first:
+            raise ValueError("a bug")
+        return await step(run, *arguments)
+
+    monkeypatch.setattr(harness.reconciler.state_machine, "step", failing)
+    with capture_logs() as lines:
+        await harness.passes(2)
+    assert await harness.state() == "running"
+    assert [line["run"] for line in lines if line["event"] == "run not reconciled"] == [first]

@@ -52,6 +52,7 @@ async def answered(
     away: bool = False,
     dead_error: Exception | None = None,
     rng: random.Random | None = None,
+    stopping: bool = False,
 ) -> list[str | float]:
     """The answers to one delivery whose handling fails so; the store may be away, and recording the dead fail."""
     failures = iter(errors)
@@ -71,7 +72,8 @@ async def answered(
 
     delivery = Noted(attempt)
     consumer = Consumer(JUDGE_SEGMENTS, handler, on_dead)
-    await DeliveryHandler(MemoryBus(), consumer, OutageDetector(here), rng or Longest()).handle(delivery)
+    outage = OutageDetector(here)
+    await DeliveryHandler(MemoryBus(), consumer, outage, rng or Longest(), lambda: stopping).handle(delivery)
     return delivery.answers
 
 
@@ -98,6 +100,13 @@ async def test_outage_costs_no_attempt_and_is_checked_soon() -> None:
     assert await answered(ATTEMPTS + 5, Transient("no store"), away=True) == [BACKOFF_S[0]]
     (dead,) = await answered(ATTEMPTS + 5, ValueError("a bug"), away=True)
     assert str(dead).startswith("dead: "), "an error of our own is no outage"
+
+
+@pytest.mark.parametrize("attempt", [1, ATTEMPTS, MAX_DELIVER - 2])
+async def test_work_that_a_stop_ends_is_given_back_immediately(attempt: int) -> None:
+    assert await answered(attempt, Transient("the service is stopping"), stopping=True) == [0]
+    (dead,) = await answered(attempt, Permanent("no manifest"), stopping=True)
+    assert dead == "dead: no manifest", "another process would fail alike"
 
 
 async def test_timeout_inside_a_handler_is_not_the_loops_timeout() -> None:

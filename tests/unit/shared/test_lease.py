@@ -166,6 +166,53 @@ async def test_creating_an_outdated_revision_takes_no_lease() -> None:
     assert (first.fence, late.fence) == (3, None)
 
 
+class Slow(MemoryStore):
+    """A store whose listings wait for `answer` once `held` is set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answer, self.held = asyncio.Event(), False
+
+    async def list(self, prefix: str) -> list[ObjectEntry]:
+        if self.held:
+            await self.answer.wait()
+        return await super().list(prefix)
+
+    async def create(self, key: str, data: bytes) -> str:
+        self.held = True
+        return await super().create(key, data)
+
+
+async def test_a_renewal_under_way_does_not_keep_a_released_lease() -> None:
+    store, clock = Slow(), Clock()
+    first, second = Lease(store, "c", "first", TTL_S, clock), Lease(store, "c", "second", TTL_S, clock)
+    store.answer.set()
+    await first.step()
+    store.answer.clear()
+    store.held = False
+    renewal = asyncio.create_task(first.step())
+    await asyncio.sleep(0)  # it has created its revision, and reads whether that is the newest
+    release = asyncio.create_task(first.release())
+    await asyncio.sleep(0)
+    store.answer.set()
+    await asyncio.gather(renewal, release)
+    await second.step()
+    assert (first.fence, second.fence is not None) == (None, True)
+
+
+async def test_a_released_lease_is_not_taken_again_by_its_own_job() -> None:
+    store = MemoryStore()
+    lease = Lease(store, "c", "first", 0.03)
+    job = asyncio.create_task(lease.run())
+    await until(lambda: lease.fence is not None)
+    await lease.release()
+    await asyncio.wait({job}, timeout=0.2)
+    job.cancel()
+    other = Lease(store, "c", "other", 60.0)
+    await other.step()
+    assert other.fence is not None
+
+
 async def test_lease_time_starts_before_the_request() -> None:
     store, clock = Eventful(), Clock()
 

@@ -142,3 +142,28 @@ async def test_failed_on_dead_postpones_the_rejection() -> None:
         await asyncio.sleep(0.2)
     assert await bus.dead.list() == []
     assert await bus.pending(JUDGE_SEGMENTS) == 1
+
+
+async def test_an_event_held_over_many_restarts_is_no_dead_letter() -> None:
+    bus, given_up = MemoryBus(), []
+
+    async def on_dead(event: Envelope, reason: str) -> Sequence[Envelope]:
+        given_up.append(reason)
+        return []
+
+    await bus.publish(segment_ready())
+    for _ in range(ATTEMPTS + 1):
+        stop, held = asyncio.Event(), asyncio.Event()
+
+        async def hold(event: Envelope, stop: asyncio.Event = stop, held: asyncio.Event = held) -> Sequence[Envelope]:
+            held.set()
+            await stop.wait()
+            raise Transient("the service is stopping while it waits for scores")
+
+        loop = ConsumerLoop(bus, Consumer(JUDGE_SEGMENTS, hold, on_dead), fetch_s=0.01)
+        process = asyncio.create_task(loop.run(stop))
+        async with asyncio.timeout(3):  # the next process gets the event immediately
+            await held.wait()
+            stop.set()
+            await process
+    assert (given_up, await bus.dead.list(), await bus.pending(JUDGE_SEGMENTS)) == ([], [], 1)

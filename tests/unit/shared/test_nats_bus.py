@@ -9,7 +9,7 @@ from shared.bus.jetstream.bus import NatsBus
 from shared.bus.jetstream.pull_consumer import PullConsumer
 from shared.bus.port import one_line
 from shared.contracts.envelope import MAX_EVENT_BYTES
-from shared.errors import Permanent
+from shared.errors import Permanent, Transient
 from tests.events import segment_ready
 
 
@@ -71,3 +71,12 @@ async def test_messages_that_arrive_late_are_handed_out_no_more_than_asked_for()
     assert await fetched(pull, 2) == []
     server.waiting = [status("408", request=2), message(b"first"), message(b"second"), message(b"third")]
     assert [await fetched(pull, 2) for _ in range(2)] == [[b"first", b"second"], [b"third"]]
+
+
+@pytest.mark.parametrize("code", ["409", "503"])
+async def test_messages_before_a_failure_of_their_request_are_handed_out(code: str) -> None:
+    server = Server([message(b"first"), status(code, request=1)], [status(code, request=2)])
+    pull = PullConsumer(server, "S", "c")  # type: ignore[arg-type]
+    assert await fetched(pull, 5) == [b"first"]
+    with pytest.raises(Transient, match=code):
+        await fetched(pull, 5)

@@ -1,5 +1,6 @@
 """Series of a run stay while it is active, and go some minutes after its end."""
 
+import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -8,10 +9,14 @@ from prometheus_client import CollectorRegistry, Gauge
 from shared.contracts.events import RunState
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
+from shared.errors import Transient
+from shared.state import run_series
 from shared.state.run_series import RunSeries
 from shared.state.runs import RunRecords
 from shared.store import keys
 from shared.store.memory import MemoryStore
+from shared.store.port import ObjectEntry
+from tests.unit.shared.loop import until
 
 RUNNING, ENDED, DELETED, DAMAGED = (RunId(name) for name in ("running", "ended", "deleted", "damaged"))
 EVERY = (RUNNING, ENDED, DELETED, DAMAGED)
@@ -59,3 +64,23 @@ async def test_a_run_that_is_resumed_in_between_keeps_its_series(gauge: Gauge) -
     await series.remove_ended(runs)
     await series.remove_ended(runs)
     assert shown(gauge) == {ENDED}
+
+
+async def test_an_outage_of_the_store_delays_the_removal_only(gauge: Gauge, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, series = AbsentStore(), RunSeries(gauge)
+    monkeypatch.setattr(run_series, "PASS_S", 0.0)
+    series.show(ENDED)
+    watching = asyncio.create_task(series.watch(store))
+    await until(lambda: store.asked > 1)
+    assert not watching.done()
+    watching.cancel()
+
+
+class AbsentStore(MemoryStore):
+    """A store that does not answer."""
+
+    asked = 0
+
+    async def list(self, prefix: str) -> list[ObjectEntry]:
+        self.asked += 1
+        raise Transient("the store is away")
