@@ -1,7 +1,8 @@
 # The developer's interface: one target per task. `make` lists them.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
-PYTHON ?= $(firstword $(shell command -v python3.11 python3.12) python3.11)
+# A name, not its path: make would split a path that contains a space.
+PYTHON ?= $(shell for name in python3.11 python3.12; do command -v $$name >/dev/null && echo $$name && exit; done; echo python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST_ARGS ?=
@@ -18,15 +19,15 @@ help: ## list these targets
 
 # .ci/setup installs torch first, so that no later package replaces it.
 $(VENV)/.demo: pyproject.toml .ci/constraints.txt
-	@bash .ci/setup $(PYTHON) $(VENV) all
+	@bash .ci/setup "$(PYTHON)" $(VENV) all
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml .ci/constraints.txt
-	@bash .ci/setup $(PYTHON) $(VENV) all,dev
+	@bash .ci/setup "$(PYTHON)" $(VENV) all,dev
 	@touch $(VENV)/.demo $@
 
 $(VENV)/.llm: $(VENV)/.demo
-	@bash .ci/setup $(PYTHON) $(VENV) all,llm
+	@bash .ci/setup "$(PYTHON)" $(VENV) all,llm
 	@touch $@
 
 setup: $(VENV)/.dev ## create .venv with everything needed to work on the code

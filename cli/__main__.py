@@ -5,6 +5,7 @@ import sys
 import traceback
 from collections.abc import MutableMapping, Sequence
 from errno import EDQUOT, ENOSPC
+from io import TextIOWrapper
 from pathlib import Path
 
 from cli.console import print_status
@@ -38,9 +39,38 @@ WITH_ALL = "all"  # the extra for a package that this program imports only throu
 
 def main() -> None:
     """Run the command line."""
+    prepare_streams()
     bypass_proxies(os.environ)
-    import_as_here(os.environ, sys.path[0])
-    flush_and_exit(exit_code_of(sys.argv[1:]))
+    code = exit_code_of(sys.argv[1:]) if _has_directory() else USAGE
+    try:
+        sys.stderr.flush()
+    except OSError:  # nothing reads it: the exit code must not depend on that
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open until the process ends)
+    flush_and_exit(code)
+
+
+def prepare_streams() -> None:
+    """Let standard output escape what its encoding lacks, and give closed streams a place.
+
+    Without it, the next file or socket that is opened would be the standard output of this process and its children.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r"))
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _has_directory() -> bool:
+    """Whether the current directory exists, from which paths and imports are resolved."""
+    try:
+        import_as_here(os.environ, sys.path[0])
+    except FileNotFoundError:
+        print_status("zelda: The current directory was deleted: change to another one, and try again.")
+        return False
+    return True
 
 
 def bypass_proxies(environ: MutableMapping[str, str]) -> None:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 LOCAL_CONNECTION: Final = Path("runs/.local/connection.json")
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 ROLES: Final = ("viewer", "operator")
 URL, TOKEN_FILE = "ZELDACLI_URL", "ZELDACLI_TOKEN_FILE"
 LOGIN_PAGE_HINT: Final = (
@@ -36,8 +37,9 @@ _EXIT_CODES: Final = {
 
 def find_connection(url: str | None = None, token_file: Path | None = None) -> Connection:
     """Find the system: from the arguments, the environment, or the `zelda up` of this directory, in this order."""
-    url = url or os.environ.get(URL)
-    file = token_file or (Path(os.environ[TOKEN_FILE]) if TOKEN_FILE in os.environ else None)
+    url = url or named_url()
+    named_file = os.environ.get(TOKEN_FILE)
+    file = token_file or (Path(named_file) if named_file else None)
     if url is None:
         saved = Connection.load(LOCAL_CONNECTION)
         if saved is None:
@@ -53,6 +55,11 @@ def find_connection(url: str | None = None, token_file: Path | None = None) -> C
     if file is None:
         raise CliError(DENIED, f"{url} needs a token: pass a token file with --token-file or {TOKEN_FILE}.")
     return Connection(url, file, 0, {})
+
+
+def named_url() -> str | None:
+    """The address that the environment names; None also for an empty variable."""
+    return os.environ.get(URL, "").strip() or None
 
 
 class CoordinatorClient:
@@ -151,11 +158,23 @@ def open_client(connection: Connection) -> Iterator[CoordinatorClient]:
 
     headers = {"Authorization": f"Bearer {read_token(connection.token_file)}"}
     try:
-        http = httpx.Client(base_url=connection.url, headers=headers, timeout=20, follow_redirects=False)
-        if http.base_url.scheme not in ("http", "https"):
+        address = httpx.URL(connection.url)
+        if address.scheme not in ("http", "https"):
             raise httpx.InvalidURL("it does not begin with http:// or https://")
     except httpx.InvalidURL as error:
         raise CliError(USAGE, f"{connection.url} is not a valid URL ({error}): write http://HOST:PORT.") from error
+    # This machine needs no proxy and no certificate, so that settings which httpx refuses do not matter.
+    here = address.scheme == "http" and address.host in LOOPBACK
+    try:
+        http = httpx.Client(
+            base_url=address, headers=headers, timeout=20, follow_redirects=False, trust_env=not here, verify=not here
+        )
+    except (httpx.InvalidURL, ValueError, ImportError, OSError) as error:
+        raise CliError(
+            USAGE,
+            f"A proxy or a certificate of the environment cannot be used ({error}): "
+            "correct HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE or SSL_CERT_DIR.",
+        ) from error
     with http:
         yield CoordinatorClient(http, connection.url)
 

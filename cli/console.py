@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 DEFAULT_COLUMNS: Final = 80
@@ -11,16 +12,23 @@ LEFT_COLUMNS: Final = ("run", "state", "world", "reason", "consumer", "shaped by
 
 
 def print_status(text: str) -> None:
-    """Print one line for people to standard error."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    """Print one line for people to standard error.
+
+    A closed terminal, a full disk or a `tee` that has ended refuses it: no work ends because of an unread message.
+    """
+    _write_status(f"{text}\n")
 
 
 def overwrite_line(text: str) -> None:
     """Overwrite the progress line on standard error; no-op without a terminal."""
     if sys.stderr.isatty():
         width = _columns() - 1  # a wrapped line would be overwritten only in part
-        sys.stderr.write(f"\r\x1b[2K{text if len(text) <= width else f'{text[: width - 1]}…'}")
+        _write_status(f"\r\x1b[2K{text if len(text) <= width else f'{text[: width - 1]}…'}")
+
+
+def _write_status(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(text)
         sys.stderr.flush()
 
 

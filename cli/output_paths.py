@@ -24,7 +24,8 @@ def require_writable_file(file: Path, endings: tuple[str, ...] = ()) -> None:
         raise CliError(USAGE, f"{file} is a device or a pipe: name a file.")
     if endings and file.suffix.lower() not in endings:
         raise CliError(USAGE, f"{file} has the wrong ending: name a file that ends in {' or '.join(endings)}.")
-    if not os.access(file if file.exists() else parent, os.W_OK):
+    places = (file, parent) if file.exists() else (parent,)  # a complete file takes the place of the former one
+    if not all(os.access(place, os.W_OK) for place in places):
         raise CliError(USAGE, f"{file} cannot be written: choose a file or a directory that you may change.")
 
 

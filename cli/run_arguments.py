@@ -89,9 +89,21 @@ def _parse_value(text: str) -> Any:
 
 
 def _parse_json(text: str) -> Any:
-    """Parse JSON; ValueError also for NaN and 1e999, which Python accepts but no request can carry."""
-    found = json.loads(text)
+    """Parse JSON; ValueError also for NaN and 1e999, which no request can carry, and for a key that occurs twice."""
+    try:
+        found = json.loads(text, object_pairs_hook=_unique_keys)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     json.dumps(found, allow_nan=False)
+    return found
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; Python would take the last of two equal keys silently."""
+    found = dict(pairs)
+    for key in found:
+        if sum(key == other for other, _ in pairs) > 1:
+            raise ValueError(f"the key {key!r} occurs twice in an object")
     return found
 
 
@@ -99,7 +111,7 @@ def load_config_file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found = _parse_json(path.read_text(encoding="utf-8"))
+        found = _parse_json(path.read_text(encoding="utf-8-sig"))  # editors on Windows write a mark
     except OSError as error:
         raise CliError(
             USAGE, f"--config {path}: {error.strerror}: name a JSON file with the configuration of a run."

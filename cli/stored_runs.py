@@ -1,12 +1,11 @@
 """Reads runs from the store, with the coordinator's own read models, while no system runs."""
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from cli.client import URL, find_connection
+from cli.client import find_connection, named_url
 from cli.console import print_status
 from cli.errors import NOT_FOUND, UNREACHABLE, CliError
 from cli.service_settings import load_settings, reachable_store
@@ -21,7 +20,7 @@ T = TypeVar("T")
 
 def no_system_answers(url: str | None) -> bool:
     """Whether no system runs in this directory, and the user names no other one."""
-    if url is not None or URL in os.environ:
+    if url is not None or named_url():
         return False
     try:
         find_connection()

@@ -9,6 +9,7 @@ import typer
 from cli.console import overwrite_line, print_json, print_status, print_table
 from cli.errors import FAILED, USAGE, CliError, end_sentence
 from cli.output_paths import require_writable_file
+from shared.process.whole_file import write_whole_file
 
 if TYPE_CHECKING:
     from studies.judges.bank import Bank, BankSegment
@@ -69,7 +70,7 @@ def labels(
         "rows": {name: row.model_dump(mode="json") for name, row in rows.items()},
     }
     if results is not None:
-        results.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        write_whole_file(results, f"{json.dumps(document, indent=1)}\n".encode())
         print_status(f"Wrote {results}.")
     if as_json:
         print_json(document)

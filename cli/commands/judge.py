@@ -1,6 +1,7 @@
 """`zelda judge`: judge a run again under another rubric version, compare two judges, measure judges on a bank."""
 
 import asyncio
+import io
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +20,7 @@ from cli.service_settings import load_settings, reachable_store
 from cli.stored_runs import read_store
 from cli.unknown_run import require_run
 from shared.contracts.ids import RunId
+from shared.process.whole_file import write_whole_file
 
 if TYPE_CHECKING:
     from services.judge.config import JudgesFile
@@ -159,7 +161,9 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
         f"{len(result.points)} segments, rank correlation {format_number(result.rank_correlation)}", fontsize=10
     )
     figure.colorbar(dots, label="milestones gained in the segment")
-    figure.savefig(path, dpi=110, format="png")
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=110, format="png")
+    write_whole_file(path, picture.getvalue())
 
 
 def _judged(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

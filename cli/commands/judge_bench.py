@@ -15,6 +15,7 @@ from cli.judging.judges_file import read_judges
 from cli.output_paths import PICTURE, require_writable_file
 from cli.stack.lock import locked_file
 from cli.study.command import commit
+from shared.process.whole_file import write_whole_file
 from studies.plan import NOISY_ACCURACY
 
 if TYPE_CHECKING:
@@ -251,7 +252,7 @@ def _show(half: "Half", rows: dict[str, "BenchRow"], plot: Path | None, *, as_js
     from studies.judges.chart import draw_rows
 
     if plot is not None:
-        plot.write_bytes(draw_rows(rows))
+        write_whole_file(plot, draw_rows(rows))
         print_status(f"Wrote {plot}.")
     if as_json:
         print_json({"half": half, "rows": {name: row.model_dump(mode="json") for name, row in rows.items()}})

@@ -1,6 +1,7 @@
 """`zelda policy`: watch a trained policy play, or export it as a file that loads without this project."""
 
 import asyncio
+import json
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ from cli.stack.signals import interrupt_on_signals
 from cli.stored_runs import read_store
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
+from shared.process.whole_file import write_whole_file
 
 if TYPE_CHECKING:
     from cli.policy.comments import Comment
@@ -60,12 +62,13 @@ def export(
     run = parse_run_id(name)
     require_writable_file(to, (SUFFIX,))
     policy, _ = read_store(lambda store: read_policy(store, run, epoch), run)
-    to.write_bytes(policy.to_bytes())
+    write_whole_file(to, policy.to_bytes())
     if as_json:
         print_json({"file": str(to), **policy.about})
         return
     print_line(f"{to}: the policy of {run} after epoch {policy.about['epoch']}")
-    print_status(f"A program that uses it:\n\n{policy.example.replace('policy.npz', str(to))}")
+    program = policy.example.replace('"policy.npz"', json.dumps(str(to)))
+    print_status(f"A program that uses it:\n\n{program}")
 
 
 @app.command()
@@ -209,9 +212,9 @@ def _write_video(
         notes += notes[-1:] * (playing.report.steps - len(notes))
     pictures = islice(playing, 0, None, speed)
     if video.suffix.lower() == ANIMATION:
-        video.write_bytes(encode_gif(pictures, picture_ms=step_ms(frame_skip), notes=notes[::speed]))
+        write_whole_file(video, encode_gif(pictures, picture_ms=step_ms(frame_skip), notes=notes[::speed]))
     else:
-        video.write_bytes(encode_mp4(pictures, frame_skip=frame_skip, notes=notes[::speed]))
+        write_whole_file(video, encode_mp4(pictures, frame_skip=frame_skip, notes=notes[::speed]))
 
 
 def _result(report: "EpisodeReport", run: RunId, epoch: int, video: Path | None) -> dict[str, Any]:

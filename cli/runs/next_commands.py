@@ -1,12 +1,11 @@
 """Suggests which commands make sense after this one."""
 
-import os
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from cli.client import URL
+from cli.client import named_url
 from cli.console import print_status
 
 LOCAL_ONLY: Final = frozenset({"report", "run logs"})
@@ -25,7 +24,7 @@ class Reach:
         """The reach of a command with these options."""
         given = (("--url", url), ("--token-file", token_file))
         options = "".join(f" {option} {shlex.quote(str(value))}" for option, value in given if value is not None)
-        return cls(options, local=url is None and URL not in os.environ)
+        return cls(options, local=url is None and named_url() is None)
 
 
 HERE: Final = Reach()

@@ -12,6 +12,7 @@ from cli.run_arguments import parse_fields, parse_run_id, parse_segment_id, run_
 from cli.runs.options import Json
 from cli.stored_runs import read_store
 from shared.contracts.ids import StateName
+from shared.process.whole_file import write_whole_file
 
 if TYPE_CHECKING:
     from shared.contracts.epoch import SavedState
@@ -54,7 +55,7 @@ def show(
         require_writable_file(picture, PICTURE)
     state, content = read_state(_state_name(name))
     if picture is not None:
-        picture.write_bytes(draw_state(state, content, rom))
+        write_whole_file(picture, draw_state(state, content, rom))
     plain = state.model_dump(mode="json") | {"picture": str(picture) if picture else None}
     if as_json:
         print_json(plain)

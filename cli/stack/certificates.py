@@ -26,7 +26,10 @@ def ensure_certificate(folder: Path) -> tuple[Path, Path]:
 
 
 def _is_valid(certificate: Path) -> bool:
-    until = x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
+    try:
+        until = x509.load_pem_x509_certificate(certificate.read_bytes()).not_valid_after_utc
+    except ValueError:  # a full disk may have cut it off
+        return False
     return until > datetime.now(UTC) + RENEWAL
 
 

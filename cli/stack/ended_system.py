@@ -25,7 +25,8 @@ def ended_system_settings(root: Path) -> Iterator[Mapping[str, str] | None]:
     elif former.settings["ZELDA_STORE__URL"].startswith("file://"):
         yield former.settings
     else:
-        with locked_directory(root):  # a system that starts meanwhile would open the same files
+        # A system that starts meanwhile would open the same files.
+        with locked_directory(root, "command that reads the store", "wait for it"):
             yield from _served(layout, former)
 
 

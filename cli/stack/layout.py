@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from cli.errors import UNREACHABLE, CliError
 from cli.stack.port_owner import listens
+from shared.process.whole_file import write_whole_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class StackLayout:
     def secret(self, name: str) -> Path:
         """Return the file of a secret; create it with a random value if it is missing."""
         path = self.root / "secrets" / name
-        if not path.exists():
+        if not path.exists() or not path.stat().st_size:  # a full disk may have left it empty
             write_secret(path, secrets.token_hex(24))
         return path
 
@@ -63,10 +64,9 @@ class StackLayout:
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, from its first byte on."""
+    """Write a file that only its owner can read, as a whole: half a secret would be kept for good."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8")
+    write_whole_file(path, text.encode(), private=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Final
 
 from cli.errors import CONFLICT, CliError
 
+SYSTEM: Final = ("system", "use it")
+"""What holds the lock of a directory, and what the user can do instead of a second one."""
+
 
 @contextmanager
-def locked_directory(root: Path, holder: str = "system", advice: str = "use it") -> Iterator[None]:
+def locked_directory(root: Path, holder: str = SYSTEM[0], advice: str = SYSTEM[1]) -> Iterator[None]:
     """Lock the directory during the body; CliError names the process that holds the lock.
 
     `holder` is what runs in the directory; `advice` is what the user can do instead of starting another one.
@@ -54,16 +57,19 @@ def _is_at(file: IO[str], path: Path) -> bool:
 
 
 def _lock(file: IO[str], root: Path, holder: str, advice: str) -> None:
+    """Lock the open file, and write who holds it: the process id, then `holder` and `advice` if it is no system."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         file.seek(0)
-        pid = file.read().strip() or "unknown"
+        pid, *kind = file.read().splitlines() or ["unknown"]
+        holder, advice = kind if len(kind) == 2 else SYSTEM
         raise CliError(
             CONFLICT,
             f"A {holder} already runs in {root} (process {pid}): {advice}, stop it with ctrl-C, "
             "or choose another directory.",
         ) from error
     file.truncate(0)
-    file.write(f"{os.getpid()}\n")
+    about = () if (holder, advice) == SYSTEM else (holder, advice)
+    file.write("".join(f"{line}\n" for line in (os.getpid(), *about)))
     file.flush()

@@ -63,7 +63,8 @@ def nats_spec(layout: StackLayout, port: int) -> ProcessSpec:
     write_secret(
         configuration,
         f"listen: 127.0.0.1:{port}\n"
-        f'jetstream {{ store_dir: "{layout.bus}", max_file_store: 4GB }}\n'
+        # JSON quotes the path as NATS does, except for characters beyond ASCII
+        f"jetstream {{ store_dir: {json.dumps(str(layout.bus), ensure_ascii=False)}, max_file_store: 4GB }}\n"
         f"authorization {{ users = {json.dumps(_bus_users(layout))} }}\n",
     )
     return ProcessSpec(

@@ -24,7 +24,7 @@ def die_with_parent() -> None:
 
 
 def run_cancellable(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Like `asyncio.run`, but SIGINT and SIGTERM cancel `work`, so that its cleanup runs.
+    """Like `asyncio.run`, but SIGINT, SIGTERM and the end of the terminal cancel `work`, so that its cleanup runs.
 
     Each further signal cancels what the cleanup waits for at that time. KeyboardInterrupt if `work` ends cancelled.
     """
@@ -35,12 +35,17 @@ async def _cancelled_by_signals(work: Callable[[], Coroutine[Any, Any, T]]) -> T
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is not None:
         with suppress(NotImplementedError):  # the event loop of this platform has no signal handlers
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, *_end_of_terminal()):
                 loop.add_signal_handler(number, task.cancel)
     try:
         return await work()
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+
+
+def _end_of_terminal() -> list[signal.Signals]:
+    """SIGHUP; nothing under `nohup`, which ignores it."""
+    return [] if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [signal.SIGHUP]
 
 
 @contextmanager

@@ -92,6 +92,8 @@ def read_rom(path: Path) -> bytes:
     """The bytes of a ROM; UnknownRom for what cannot be one: a device, a directory, a huge file. Reads no more."""
     from shared.game.errors import UnknownRom
 
+    if path.is_fifo():  # opening it would wait for a writer
+        raise UnknownRom("it is not a ROM image: that is a file, and this is a pipe")
     with path.open("rb") as file:
         size = os.fstat(file.fileno())
         if not stat.S_ISREG(size.st_mode) or size.st_size > MAX_ROM_BYTES:
@@ -118,6 +120,8 @@ def _loadable(place: str, path: Path | None, load: Callable[[Path, str], object]
 
     if path is None:
         return None
+    if path.is_fifo():
+        raise CliError(USAGE, f"{place} {path} is a pipe, and its service reads the file again: name a file.")
     try:
         load(path, "")
     except ConfigError as error:

@@ -29,8 +29,10 @@ def read_yaml(path: Path) -> Any:
         return yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not readable ({error}): give a readable YAML file") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: a wrong date, such as 2024-13-45
         raise ConfigError(f"{path}: not YAML: {' '.join(str(error).split())[:200]}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not YAML: it is nested too deeply") from error
 
 
 def read_built_in(package: str, name: str) -> Any:

@@ -16,6 +16,6 @@ def flush_and_exit(code: int) -> NoReturn:
     the emulator may hang. The parent would then receive a wrong exit code, or none.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(BrokenPipeError):  # the reader is gone
+        with suppress(OSError):  # the reader is gone, or the disk is full
             stream.flush()
     os._exit(code)

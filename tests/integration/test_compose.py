@@ -125,3 +125,20 @@ def make_secrets(compose: dict[str, Any], tmp_path: Path) -> Path:
         "security.toml",
     }
     return directory
+
+
+def test_interrupted_secrets_are_completed(compose: dict[str, Any], tmp_path: Path) -> None:
+    """The bus starts only with all files: a run that ended after any of them must not keep the others missing."""
+    (program,) = compose["services"]["secrets"]["command"]
+    for written in range(6):
+        directory = tmp_path / str(written)
+        directory.mkdir()
+        own = program.replace("/run/secrets", str(directory))
+        stop = f"import pathlib\nkept, left = pathlib.Path.chmod, [{written}]\n"
+        stop += "def chmod(*given):\n    if not left[0]: raise SystemExit\n    left[0] -= 1\n    kept(*given)\n"
+        subprocess.run([sys.executable, "-c", f"{stop}pathlib.Path.chmod = chmod\n{own}"], check=True)
+        subprocess.run([sys.executable, "-c", own], check=True)
+        made = {path.name: path.read_text() for path in directory.iterdir() if path.name != ".part"}
+        assert set(made) == {"bus", "s3-access", "s3-secret", "tokens", "nats.conf", "s3.json", "security.toml"}
+        assert made["bus"].partition(":")[2] in made["nats.conf"], written
+        assert made["s3-secret"] in made["s3.json"], written

@@ -47,3 +47,18 @@ def test_images_install_torch_the_same_way(service: str) -> None:
     stage = text.partition(f"FROM packages AS packages-{service}\n")[2].partition("\nFROM ")[0]
     assert f"ARG TORCH_INDEX={INDEX}\n" in text
     assert 'pip install --no-deps --index-url "${TORCH_INDEX}" torch==' in stage
+
+
+def test_an_environment_without_pip_is_completed(tmp_path: Path) -> None:
+    """As ctrl-C leaves it during the creation."""
+    tools = tmp_path / "with space" / "bin"
+    tools.mkdir(parents=True)
+    (tools / "python").touch(mode=0o755)
+    fake = tmp_path / "python3.11"
+    fake.write_text(f'#!/bin/bash\n[ "$2" = venv ] && [ "$3" != --help ] && cp "{tmp_path}/pip" "$3/bin/pip"\nexit 0\n')
+    (tmp_path / "pip").write_text(PIP)
+    for file in (fake, tmp_path / "pip"):
+        file.chmod(0o755)
+    command = ["bash", ".ci/setup", str(fake), str(tools.parent), "all"]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    assert len((tools / "calls").read_text().splitlines()) >= 2

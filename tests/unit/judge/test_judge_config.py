@@ -101,6 +101,8 @@ def test_invalid_judges_file_is_reported_in_one_sentence(tmp_path: Path, change:
     ("text", "says"),
     [
         ("[1, 2", "not YAML"),
+        ("since: 2024-13-45", "not YAML: month must be in 1..12"),
+        ("[" * 5_000, "not YAML: it is nested too deeply"),
         ("- a", "not a mapping"),
         ("phases: [{name: x, when: {is_night: true}}]", "phases.0.when.is_night"),
         ("phases: [{name: x, weights: {puzzle: 1}}]", "must sum to 1"),
