@@ -41,12 +41,7 @@ def main() -> None:
     """Run the command line."""
     prepare_streams()
     bypass_proxies(os.environ)
-    code = exit_code_of(sys.argv[1:]) if _has_directory() else USAGE
-    try:
-        sys.stderr.flush()
-    except OSError:  # nothing reads it: the exit code must not depend on that
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 (open until the process ends)
-    flush_and_exit(code)
+    flush_and_exit(exit_code_of(sys.argv[1:]) if _has_directory() else USAGE)
 
 
 def prepare_streams() -> None:

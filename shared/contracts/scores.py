@@ -16,6 +16,8 @@ from shared.errors import ContractError
 RubricVersion = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 DimensionName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,29}$")]
 DIMENSIONS: tuple[str, ...] = ("progress", "dialog", "puzzle", "novelty", "efficiency")
+TIE_DIGITS = 9
+"""Scores that are equal to so many digits are ties: sums of equal votes in another order differ in the last digits."""
 MAX_VOTE = 5
 MAX_REPLIES_BYTES = 4 * 1024 * 1024  # unpacked; a prompt without pictures has some 20 kB
 MAX_REPLY = 100_000  # characters of a kept reply

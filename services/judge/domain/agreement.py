@@ -7,10 +7,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from math import isclose, sqrt
-from typing import Final
 
-TIE_DIGITS: Final = 9
-"""Numbers that are equal to so many digits are ties: sums of equal votes in another order differ in the last digits."""
+from shared.contracts.scores import TIE_DIGITS
 
 
 def krippendorff_alpha(units: Sequence[Sequence[int]]) -> float | None:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from services.judge.domain.agreement import TIE_DIGITS, cohen_kappa, krippendorff_alpha, spearman
+from services.judge.domain.agreement import cohen_kappa, krippendorff_alpha, spearman
 from services.judge.domain.ledger_rows import CanaryRow, LedgerPart, PairRow, SegmentRow
 from shared.contracts.ids import RunId
 from shared.contracts.judging.epoch_report import Correlation, EpochJudging, JudgeFigures, PairFigures
-from shared.contracts.scores import Usage
+from shared.contracts.scores import TIE_DIGITS, Usage
 from shared.llm.budget import add
 
 MIN_CANARY_PAIRS = 5  # pairs of the canary set that differ in gain; fewer say nothing about a judge

@@ -12,10 +12,10 @@ from scipy.special import expit
 
 from services.rewardmodel.domain.episode_bootstrap import pair_mean_interval
 from services.rewardmodel.domain.preferences import Ints, PreferencePairs, Reals
+from shared.contracts.scores import TIE_DIGITS
 
 BINS: Final = 10
 RESAMPLES: Final = 400
-TIE_DIGITS: Final = 9  # of a rating: sums of equal votes in another order differ in the last digits
 TEMPERATURES: Final = np.geomspace(0.02, 50.0, 120)  # steps of 7 %: finer than a few hundred pairs can distinguish
 
 
