@@ -42,6 +42,7 @@ export async function request(path, options = {}) {
 
 // One answer. The status of a server that does not answer is 0; the browsers' own texts for this say less.
 async function reach(path, sent) {
+  const asked = Date.now();
   let response;
   try {
     response = await fetch(path, sent);
@@ -51,8 +52,14 @@ async function reach(path, sent) {
   }
   const time = Date.parse(response.headers.get("date"));
   const kept = (response.headers.get("cache-control") || "").includes("max-age");   // the browser repeats its old date
-  if (time && !kept) session.clockSkew = time - Date.now();   // ages count on the clock of the server
+  if (time && !kept) session.clockSkew = skewWithin(time, asked, Date.now());
   return response;
+}
+
+// Ages count on the clock of the server. Its date is up to 2 s old (whole seconds, renewed once a second) and was
+// written between question and answer: only a skew that this rules out is moved, so a slow answer moves none.
+function skewWithin(time, asked, answered) {
+  return Math.min(Math.max(session.clockSkew, time - answered), time + 2000 - asked);
 }
 
 export const get = async (path, options) => (await request(path, options)).json();
