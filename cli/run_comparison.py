@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cli.service_settings import load_settings, reachable_store
+from cli.service_settings import load_settings, reachable_store, require_store
 from cli.unknown_run import require_run
 from services.exporter.adapters.trackers import flat_config
 from shared.config.settings import StoreSettings
@@ -80,8 +80,13 @@ def differences(first: RunId, second: RunId, other_store: Path | None) -> list[D
     """
     with reachable_store():
         store = open_store(load_settings(StoreOnly).store)
-        other = open_store(StoreSettings(url=f"file://{other_store.absolute()}")) if other_store else store
+        other = _store_in(other_store) if other_store else store
         return asyncio.run(_differences(RunSide(store, first), RunSide(other, second)))
+
+
+def _store_in(directory: Path) -> Store:
+    require_store(directory, "--other-store")
+    return open_store(StoreSettings(url=f"file://{directory.absolute()}"))
 
 
 async def _differences(first: RunSide, second: RunSide) -> list[Difference]:

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, TypeVar
 
 from pydantic import ValidationError
 
 from cli.client import LOCAL_CONNECTION
-from cli.errors import UNREACHABLE, USAGE, CliError
+from cli.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
 from cli.stack.connections import BUS_PREFIX
 from cli.stack.connections import STORE_PREFIX as STORE
 from cli.stack.layout import Connection
@@ -16,17 +17,36 @@ from shared.config.problems import first_problem
 from shared.config.settings import LogSettings, ProcessSettings
 
 S = TypeVar("S", bound=ProcessSettings)
-NAMED_BY_USER: Final = {"ZELDA_STORE__URL", "ZELDA_BUS__URL"}
+STORE_URL: Final = f"{STORE}URL"
+NAMED_BY_USER: Final = {STORE_URL, f"{BUS_PREFIX}URL"}
 
 
-def load_settings(kind: type[S]) -> S:
-    """Load settings from `ZELDA_*` variables if they name a store or a bus, else from the local system."""
+def load_settings(kind: type[S], new_store: bool = False) -> S:
+    """Load settings from `ZELDA_*` variables if they name a store or a bus, else from the local system.
+
+    CliError if they name a directory that does not exist, unless the command may begin a `new_store`.
+    """
     log_to_stderr()
     adopt_local_system()
     try:
-        return kind()
+        settings = kind()
     except ValidationError as error:
         raise CliError(USAGE, f"A ZELDA_* variable is invalid: {first_problem(error)}.") from error
+    if not new_store:
+        _require_store_directory()
+    return settings
+
+
+def require_store(directory: Path, named_by: str) -> None:
+    """CliError if there is no such directory: a store that is opened there would be a new, empty one."""
+    if not directory.is_dir():
+        raise CliError(NOT_FOUND, f"There is no store in {directory}: check {named_by}.")
+
+
+def _require_store_directory() -> None:
+    scheme, _, directory = os.environ.get(STORE_URL, "").partition("://")
+    if scheme == "file":
+        require_store(Path(directory), STORE_URL)
 
 
 def log_to_stderr() -> None:

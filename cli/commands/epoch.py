@@ -85,7 +85,7 @@ def epoch(
 def _store_settings(directory: Path | None) -> StoreSettings:
     """Return the store: a directory, created if missing, or the store that the environment names."""
     if directory is None and URL in os.environ:
-        return load_settings(StoreOnly).store
+        return load_settings(StoreOnly, new_store=True).store
     directory = (directory or Path("runs/.single")).absolute()
     for bucket in keys.BUCKETS:
         (directory / bucket).mkdir(parents=True, exist_ok=True)

@@ -155,6 +155,16 @@ def test_a_named_store_is_read_beside_a_damaged_connection_file(ended: Path, tmp
     assert (done.returncode, RUN in done.stdout) == (errors.OK, True), done.stderr
 
 
+@pytest.mark.parametrize(
+    "words", ["run list", "policy export r1", "judge segments r1 --rules", "export segments r1", "report r1"]
+)
+def test_a_mistyped_store_is_named_and_stays_absent(words: str, tmp_path: Path) -> None:
+    done = zelda(*words.split(), cwd=tmp_path, ZELDA_STORE__URL=f"file://{tmp_path}/stroe")
+    assert (done.returncode, done.stdout) == (errors.NOT_FOUND, "")
+    assert done.stderr.splitlines()[-1] == f"zelda: There is no store in {tmp_path}/stroe: check ZELDA_STORE__URL."
+    assert not (tmp_path / "stroe").exists()
+
+
 def unpacked(directory: Path) -> Path:
     """The small documents of the earlier run."""
     shutil.unpack_archive(ARCHIVE, directory / "unpacked")

@@ -88,3 +88,9 @@ def test_an_unknown_run_is_one_sentence(stores: tuple[Path, Path]) -> None:
     words = ["run", "diff", RUN, "nobody"]
     result = CliRunner().invoke(build_app(words), words)
     assert "There is no run nobody: list the runs" in str(result.exception)
+
+
+def test_a_mistyped_directory_is_named_and_stays_absent(stores: tuple[Path, Path]) -> None:
+    absent = stores[1].with_name("secnd")
+    assert diff(absent)[1:] == ({}, f"There is no store in {absent}: check --other-store.")
+    assert not absent.exists()
