@@ -18,7 +18,9 @@ def verdict(summary: Mapping[str, Any], steps: int) -> list[str]:
     against, model = summary["against"], summary.get("llm_against", {})
     assisted = summary.get("assisted_against", {})
     if not against and not model and not assisted:
-        return ["No comparison is possible yet: it needs a finished trial of `judges` and one of another arm."]
+        return [
+            "Arms are not compared here: that needs a trial of `judges`, `llm` or an assisted arm beside another one."
+        ]
     lines = _outcomes("Judges learn", "judges", against)
     lines += _outcomes("Agents with a language model's labels (`llm`) learn", "`llm`", model)
     for arm, rows in assisted.items():
@@ -87,7 +89,7 @@ def _limits(summary: Mapping[str, Any], steps: int) -> list[str]:
         f"longer training or {unknown}.",
     ]
     few = ", ".join(f"`{arm}` {len(found)}" for arm, found in seeds.items() if len(found) < CLAIM_SEEDS)
-    if few and len(worlds) == 1:
+    if few:
         lines.append(f"With few seeds an arm ({few}), intervals are too narrow: a claim needs {CLAIM_SEEDS}.")
     if any(set(found) & set(DEVELOPMENT_SEEDS) for found in seeds.values()):
         lines.append("Seeds 0 to 9 were used during development; only other seeds support a claim.")
