@@ -16,6 +16,7 @@ from deploy.watch.prometheus import running_prometheus
 from deploy.watch.queries import draw_dashboard, query_results, table
 
 LOGS = Path("runs/.local/logs")
+EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - hosts of a service that listens on all addresses
 
 
 def addresses(logs: Path) -> dict[str, str]:
@@ -25,7 +26,8 @@ def addresses(logs: Path) -> dict[str, str]:
         for line in path.read_text(errors="replace").splitlines():
             record = _record(line)
             if record.get("event") == "service started" and "address" in record:
-                found[record["service"]] = record["address"].replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+                host, _, port = record["address"].rpartition(":")
+                found[record["service"]] = f"{'127.0.0.1' if host in EVERYWHERE else host}:{port}"
     return found
 
 

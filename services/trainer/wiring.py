@@ -20,6 +20,7 @@ from shared.state.deleted_runs import ignore_deleted_runs
 
 TICK_S = 0.5  # between two checks of the drivers; an epoch starts up to this much later
 DRAIN_S = 70.0  # a driver finishes its iteration and writes a checkpoint
+KILL_S = 10.0  # of the drain: to end a driver that is too slow
 
 
 async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
@@ -53,7 +54,7 @@ async def wire(settings: TrainerSettings, ports: ServicePorts) -> Service:
 def make_backend(settings: TrainerSettings) -> Backend:
     """The backend that the settings name."""
     if settings.trainer.backend == "local":
-        return LocalBackend()
+        return LocalBackend(drain_s=max(1.0, (settings.shutdown.drain_s or DRAIN_S) - KILL_S))
     if settings.trainer.ray_address is None:
         raise AssertionError("TrainerGroup refuses ray_jobs without ray_address")
     token_file = settings.trainer.ray_token_file

@@ -25,7 +25,10 @@ RESTORED: Final = metrics.counter("bus_consumers_restored_total", "deleted consu
 HANDLE: Final = metrics.seconds("bus_handle_seconds", "time to handle an event, publishing included", ["consumer"])
 ACK: Final = metrics.seconds("bus_ack_seconds", "time until an acknowledgement is confirmed", ["consumer"])
 AGE: Final = metrics.seconds("bus_event_age_seconds", "age of an event when its handling begins", ["consumer"])
-PUBLISHED: Final = metrics.counter("bus_published_total", "publishes by outcome: stored, repeated, failed", ["outcome"])
+PUBLISHES: Final = ("stored", "repeated", "failed")
+PUBLISHED: Final = metrics.counter("bus_published_total", f"publishes by outcome: {', '.join(PUBLISHES)}", ["outcome"])
+for _outcome in PUBLISHES:  # exported as 0, as in `initialise`: the first refused event must raise the alert
+    PUBLISHED.labels(_outcome)
 RECONNECTS: Final = metrics.counter("bus_reconnects_total", "reconnections")
 DENIED: Final = metrics.counter("bus_denied_total", "operations that the bus's permissions refused")
 

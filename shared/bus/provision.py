@@ -1,6 +1,7 @@
 """Makes the bus equal to the topology: `python -m shared.bus.provision [--replicas N] [--without SERVICE ...]`.
 
-Only this command creates or changes streams. It may run at any time and never deletes a message.
+Only this command creates or changes streams. It may run at any time and deletes no message that a declared
+consumer still needs.
 """
 
 import argparse
@@ -9,19 +10,23 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Final
 
+import structlog
 from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
 
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.config import consumer_config, dead_stream_config, stream_config
+from shared.bus.jetstream.former_consumers import remove_former
 from shared.bus.subjects import pattern
-from shared.bus.topology import ROLES, STREAMS, stream_of
+from shared.bus.topology import ROLES, STREAMS, Stream, stream_of
 from shared.config.configure import read_or_exit
 from shared.config.settings import BusOnlySettings, BusSettings
 from shared.errors import Fatal, Transient, ZeldaError
 
 WAIT_S: Final = 60.0
 IDENTITY: Final = "provision"
+
+log = structlog.get_logger(__name__)
 
 
 async def provision(
@@ -30,7 +35,8 @@ async def provision(
     """Create or update streams and consumers, waiting up to `wait_s` for the bus.
 
     Services in `without` get no consumer: a stream keeps an event until every consumer has acknowledged it, so a
-    consumer without a reader would fill the stream.
+    consumer without a reader would fill the stream. For the same reason our consumers that this topology does not know
+    are removed: another version of the product made them.
     """
     bus = await _connected(settings, wait_s)
     try:
@@ -45,6 +51,8 @@ async def provision(
                 else:
                     subjects = [pattern(event) for event in subscription.events]
                     await bus.context.add_consumer(stream.name, consumer_config(subscription, subjects))
+        for stream in STREAMS:
+            await remove_former(bus.context, stream.name, _declared(stream))
     except AWAY as error:
         raise Fatal(f"bus {settings.url}: provisioning failed: {error}") from error
     finally:
@@ -74,6 +82,13 @@ async def _no_consumer(context: JetStreamContext, stream: str, name: str) -> Non
         await context.delete_consumer(stream, name)
     except js_errors.NotFoundError:
         return
+    log.warning("consumer removed", stream=stream, consumer=name, reason="its service is not deployed")
+
+
+def _declared(stream: Stream) -> set[str]:
+    """The consumers of a stream in this version's topology."""
+    subscriptions = [subscription for role in ROLES.values() for subscription in role.subscriptions]
+    return {subscription.name for subscription in subscriptions if stream_of(subscription) is stream}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -145,8 +145,22 @@ class StoreSettings(SettingsGroup):
 class HttpSettings(SettingsGroup):
     """Address of /livez, /readyz, /metrics and the service's own routes."""
 
-    host: str = Field("127.0.0.1", min_length=1, description="address to listen on; 0.0.0.0 inside a container")
+    host: str = Field(
+        "127.0.0.1", min_length=1, description="address to listen on; `::` is every IPv6 and IPv4 address"
+    )
     port: int = Field(8080, ge=0, le=65_535, description="port to listen on; 0 takes a free port and logs it")
+
+
+class ShutdownSettings(SettingsGroup):
+    """How a service ends."""
+
+    drain_s: float | None = Field(
+        None,
+        ge=1,
+        le=3_600,
+        description="seconds to finish running work after SIGTERM, at least 15 below the supervisor's limit; "
+        "default: 25, of the trainer 70",
+    )
 
 
 class LogSettings(SettingsGroup):
@@ -185,4 +199,5 @@ class ServiceSettings(ProcessSettings):
     # Created by validation, so that a missing field is reported with the name of its variable.
     store: StoreSettings = Field(default_factory=lambda: cast(StoreSettings, {}), validate_default=True)
     http: HttpSettings = Field(default_factory=HttpSettings)
+    shutdown: ShutdownSettings = Field(default_factory=ShutdownSettings)
     log: LogSettings = Field(default_factory=LogSettings)

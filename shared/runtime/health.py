@@ -122,10 +122,17 @@ class _Server(uvicorn.Server):
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. The service creates it first, so that a port in use is reported immediately (OSError)."""
+    """A listening socket. The service creates it first, so that a port in use is reported immediately (OSError).
+
+    `::` accepts IPv6 and IPv4; on a machine without IPv6 it is 0.0.0.0.
+    """
+    if host == "::" and not socket.has_dualstack_ipv6():
+        host = "0.0.0.0"  # noqa: S104 - the caller asked for all addresses
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if host == "::":
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # the machine's default may refuse IPv4
     try:
         listener.bind((host, port))
         listener.listen()  # now: two processes may bind one port until the first one listens
@@ -134,6 +141,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise
     listener.set_inheritable(True)
     return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """`HOST:PORT` of a listening socket; an IPv6 host stands in brackets, as in an address of the web."""
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def connection_limit() -> int:

@@ -22,7 +22,7 @@ from shared.config.settings import ServiceSettings, StoreSettings
 from shared.errors import Fatal, Transient
 from shared.process.event_wait import wait_for_event
 from shared.process.exits import EXIT_TOPOLOGY
-from shared.runtime.health import NOT_FOUND, Health, serve
+from shared.runtime.health import NOT_FOUND, Health, address_of, serve
 from shared.runtime.service import Service, ServicePorts
 from shared.store import keys
 from shared.store.open import open_store
@@ -70,7 +70,7 @@ class ServiceRunner(Generic[S]):
         """Run until the stop, and return the exit code."""
         BUILD.labels(self._name, version("zelda-rlaif")).set(1)
         async with serve(self._health, listener):
-            log.info("service started", address="{}:{}".format(*listener.getsockname()[:2]))
+            log.info("service started", address=address_of(listener))
             try:
                 return await self._run_connected(build)
             except _EarlyExit as early:
@@ -121,9 +121,8 @@ class ServiceRunner(Generic[S]):
 
     async def _consume(self, ports: ServicePorts, service: Service) -> int:
         outage = OutageDetector(partial(_store_available, ports.store))
-        loops = [
-            ConsumerLoop(ports.bus, consumer, drain_s=service.drain_s, outage=outage) for consumer in service.consumers
-        ]
+        drain_s = self._settings.shutdown.drain_s or service.drain_s
+        loops = [ConsumerLoop(ports.bus, consumer, drain_s=drain_s, outage=outage) for consumer in service.consumers]
         self._configure_probes(ports, service, loops)
         LAST_WRITE.set_to_current_time()  # an alert measures the time from here, also if no write ever succeeds
         code = 0
@@ -134,7 +133,7 @@ class ServiceRunner(Generic[S]):
                 consuming = [group.create_task(loop.run(self._stop)) for loop in loops]
                 log.info("service ready", consumers=[loop.name for loop in loops])
                 await self._stop.wait()
-                await self._drain(service, consuming)
+                await self._drain(service, consuming, drain_s)
                 for job in jobs:
                     job.cancel()
         except* Fatal as errors:
@@ -143,9 +142,9 @@ class ServiceRunner(Generic[S]):
             log.info("service drained")
         return code
 
-    async def _drain(self, service: Service, consuming: list[asyncio.Task[None]]) -> None:
+    async def _drain(self, service: Service, consuming: list[asyncio.Task[None]], drain_s: float) -> None:
         self._health.not_ready.insert(0, lambda: "draining")
-        deadline = time.monotonic() + service.drain_s
+        deadline = time.monotonic() + drain_s
         if consuming:
             await asyncio.wait(consuming)
         if service.drain is None:
@@ -154,7 +153,7 @@ class ServiceRunner(Generic[S]):
             async with asyncio.timeout(max(1.0, deadline - time.monotonic())):
                 await service.drain()
         except TimeoutError:
-            log.warning("drain cut off", budget_s=service.drain_s)
+            log.warning("drain cut off", budget_s=drain_s)
         except Transient as error:  # the store is away; an unreleased lease expires
             log.warning("drain failed", error=str(error))
 

@@ -38,7 +38,8 @@ class Service:
     """What a service provides to the runtime.
 
     `background` jobs run until the end and are then cancelled; a failed one restarts with a growing pause, unless it
-    raised Fatal. `drain` is awaited once consumption has ended. `not_ready` adds a reason to /readyz.
+    raised Fatal. `drain` is awaited once consumption has ended. `drain_s` bounds both; ZELDA_SHUTDOWN__DRAIN_S replaces
+    it. `not_ready` adds a reason to /readyz.
     """
 
     consumers: "Sequence[Consumer]" = ()

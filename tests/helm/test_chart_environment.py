@@ -13,7 +13,7 @@ from services.exporter.settings import ExportGroup
 from services.judge.config import load_judges
 from services.judge.settings import JudgeGroup
 from shared.config.configure import read_settings
-from shared.config.settings import BusOnlySettings, ProcessSettings
+from shared.config.settings import BusOnlySettings, ProcessSettings, ServiceSettings
 from shared.store.provision import ProvisionSettings as StoreProvision
 from tests.helm.pods import materialize
 from tests.helm.rendering import PROFILES, ROOT, Object, merged, of_kind, pod_templates, profile, render
@@ -90,6 +90,23 @@ def test_every_service_accepts_its_environment(variant: str, tmp_path: Path, mon
     jobs = {"evaluation", "rewardmodel-training"} if variant == "jobs" else set()
     assert {component for component in found if not component.startswith("ray")} == services | jobs
     assert {component: problems for component, problems in found.items() if problems} == {}
+
+
+@pytest.mark.parametrize(("grace", "drain"), [(10, 5.0), (20, 10.0), (30, 15.0), (45, 30.0), (600, 585.0)])
+def test_a_service_drains_within_its_grace_period(
+    grace: int, drain: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("coordinator", "trainer", "judge", "rewardmodel", "exporter")
+    services = {name: {"graceSeconds": grace} for name in names}
+    objects = render(merged(profile("dev"), {"services": services}))
+    for component in services:
+        template = pods(objects)[component]
+        assert template["spec"]["terminationGracePeriodSeconds"] == grace
+        container = materialize(objects, template, component, tmp_path / component)
+        assert problems_of(settings_of(component), container.environment, monkeypatch) == []
+        settings = settings_of(component)()
+        assert isinstance(settings, ServiceSettings)
+        assert settings.shutdown.drain_s == drain
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

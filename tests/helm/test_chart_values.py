@@ -34,6 +34,16 @@ def test_every_profile_is_allowed(name: str) -> None:
         chart.validate_schema(chart.merge_values(profile(name)))
 
 
+@pytest.mark.parametrize("tag", ["", "1", "v1", "0.1.0-0a1b2c3d4e5f-dirty", "release_2", "sha-4f", "v" * 127 + "1"])
+def test_a_tag_that_registries_accept_is_allowed(tag: str, chart: helm_python.Chart) -> None:
+    chart.validate_schema(chart.merge_values({"images": {"tag": tag}}))
+
+
+@pytest.mark.parametrize("network", ["0.0.0.0/0", "10.0.0.0/8", "::/0", "fd00::/8", "2001:db8:1:2:3:4:5:6/128"])
+def test_networks_of_both_families_are_allowed(network: str, chart: helm_python.Chart) -> None:
+    chart.validate_schema(chart.merge_values({"networkPolicies": {"externalCidr": network}}))
+
+
 def test_another_chart_may_contain_this_one(chart: helm_python.Chart) -> None:
     """Helm gives each contained chart the key `global` of its parent."""
     chart.validate_schema(chart.merge_values({"global": {"domain": "example.com"}}))

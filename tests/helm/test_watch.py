@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.watch.__main__ import main
+from deploy.watch.__main__ import addresses, main
 from tests.required_tools import needs
 
 
@@ -25,6 +25,13 @@ def test_a_missing_prometheus_is_reported_with_a_remedy(
     monkeypatch.setenv("PATH", str(logs))
     assert main(["--logs", str(logs)]) == 2
     assert capsys.readouterr().err == "prometheus is not installed: apt-get install prometheus\n"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9", "0.0.0.0:9", "[::]:9"])
+def test_a_service_on_all_addresses_is_read_on_this_machine(address: str, tmp_path: Path) -> None:
+    line = {"event": "service started", "service": "judge", "address": address}
+    (tmp_path / "judge.log").write_text(json.dumps(line) + "\n")
+    assert addresses(tmp_path) == {"judge": "127.0.0.1:9"}
 
 
 def test_a_missing_system_is_reported_with_a_remedy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

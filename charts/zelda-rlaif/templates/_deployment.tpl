@@ -47,8 +47,9 @@ spec:
             {{- include "zelda.scratchEnv" $root | nindent 12 }}
             {{- include "zelda.storeEnv" $root | nindent 12 }}
             {{- include "zelda.busEnv" $root | nindent 12 }}
-            - {name: ZELDA_HTTP__HOST, value: 0.0.0.0}
+            - {name: ZELDA_HTTP__HOST, value: "::"} # IPv4, too
             - {name: ZELDA_HTTP__PORT, value: "8080"}
+            - {name: ZELDA_SHUTDOWN__DRAIN_S, value: {{ include "zelda.drainSeconds" $values.graceSeconds | quote }}}
             {{- include (printf "zelda.env.%s" $service) $root | nindent 12 }}
             {{- range $name, $value := $values.env }}
             - {name: {{ $name }}, value: {{ $value | quote }}}
@@ -72,4 +73,10 @@ spec:
         # The proxy reads its token once, at its start, and no user can log in after the token's end. It ends with the pod, too.
         - {{- include "zelda.accountToken" (dict "name" "account-token" "audience" "" "seconds" 31536000) | nindent 10 }}
         {{- end }}
+{{- end }}
+
+{{/* graceSeconds -> seconds in which a service finishes work. The rest is for what follows: the last fetch, giving back what is
+     unfinished, closing the connections. A short grace is halved. */}}
+{{- define "zelda.drainSeconds" -}}
+{{- max (sub . 15) (div . 2) }}
 {{- end }}

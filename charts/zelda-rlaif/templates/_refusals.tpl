@@ -4,6 +4,8 @@
 {{- $ray := eq $v.services.trainer.backend "ray" }}
 {{- $name := include "zelda.fullname" . }}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}{{ $problems = append $problems (printf "release name %s: Services take its name, which must begin with a letter and hold only letters, digits and hyphens: choose another, or set fullnameOverride" $name) }}{{ end }}
+{{- $byTag := false }}{{ range $v.images.digests }}{{ if not . }}{{ $byTag = true }}{{ end }}{{ end }}
+{{- if and $byTag (not $v.images.tag) (contains "+" .Chart.AppVersion) }}{{ $problems = append $problems (printf "images.tag: the chart's appVersion %s holds a +, which no tag may: name the images' tag, or all images.digests" .Chart.AppVersion) }}{{ end }}
 {{- $problems = concat $problems (include "zelda.problems.apis" . | fromYamlArray) (include "zelda.problems.secrets" . | fromYamlArray) (include "zelda.problems.judging" . | fromYamlArray) (include "zelda.problems.ray" . | fromYamlArray) }}
 {{- if and $v.store.keepSegmentsDays (eq $v.store.mode "bucketclaim") }}{{ $problems = append $problems "store.keepSegmentsDays: a claimed bucket has no lifecycle rule: leave it null with store.mode bucketclaim, and set an expiry in the storage system" }}{{ end }}
 {{- if $v.expose.oauth.enabled }}
@@ -153,7 +155,7 @@
 {{- define "zelda.duplicateVariables" -}}
 {{- $root := .root }}
 {{- $own := concat (include "zelda.storeEnv" $root | fromYamlArray) (include "zelda.busEnv" $root | fromYamlArray) (include (printf "zelda.env.%s" .service) $root | fromYamlArray) }}
-{{- $names := list "ZELDA_HTTP__HOST" "ZELDA_HTTP__PORT" }}{{ range $own }}{{ $names = append $names .name }}{{ end }}
+{{- $names := list "ZELDA_HTTP__HOST" "ZELDA_HTTP__PORT" "ZELDA_SHUTDOWN__DRAIN_S" }}{{ range $own }}{{ $names = append $names .name }}{{ end }}
 {{- $found := list }}
 {{- range $variable, $_ := (index $root.Values.services .service).env }}{{ if has $variable $names }}{{ $found = append $found $variable }}{{ end }}{{ end }}
 {{- toYaml $found }}

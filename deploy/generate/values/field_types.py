@@ -19,8 +19,12 @@ Digest = Annotated[str, Field(pattern=r"^$|^sha256:[0-9a-f]{64}$")]
 # host[:port]/path, without a scheme
 IMAGE_REPOSITORY = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]+)?(/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$"
 ImageName = Annotated[str, Field(pattern=IMAGE_REPOSITORY)]
-# A tag needs a digit: with `latest`, a restarted pod could change its version.
-Tag = Annotated[str, Field(pattern=r"^$|^[A-Za-z_.-]*[0-9][A-Za-z0-9_.-]{0,126}$")]
+# What registries accept: no `+`. A tag needs a digit: with `latest`, a restarted pod could change its version.
+# The pattern cannot count the characters on both sides of the digit, so `maxLength` does.
+Tag = Annotated[
+    str,
+    Field(pattern=r"^$|^([0-9]|[A-Za-z_][A-Za-z_.-]*[0-9])[A-Za-z0-9_.-]*$", max_length=128),
+]
 Env = Annotated[
     dict[Annotated[str, Field(pattern=r"^ZELDA_[A-Z0-9_]+$")], str],
     Field(json_schema_extra={"additionalProperties": False}),

@@ -7,7 +7,9 @@ from pydantic import Field
 from deploy.generate.values.field_types import Labels, Name, Resources, Section, ThirdPartyImage, resources
 
 _OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
-Cidr = Annotated[str, Field(pattern=rf"^{_OCTET}(\.{_OCTET}){{3}}/(3[0-2]|[12]?\d)$")]
+_IPV4 = rf"{_OCTET}(\.{_OCTET}){{3}}/(3[0-2]|[12]?\d)"
+_IPV6 = r"[0-9a-f]{0,4}(:[0-9a-f]{0,4}){2,7}/(12[0-8]|1[01]\d|[1-9]?\d)"
+Cidr = Annotated[str, Field(pattern=rf"^({_IPV4}|{_IPV6})$")]
 Host = Annotated[str, Field(pattern=r"^$|^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")]
 
 
@@ -68,11 +70,12 @@ class NetworkPoliciesValues(Section):
     external_cidr: Cidr = Field(
         "0.0.0.0/0",
         description="network of external bus, store, Redis, endpoints, API server and (`expose.oauth`) OAuth server; "
-        "narrow it in production",
+        "narrow it in production; `::/0` in an IPv6-only cluster",
     )
     model_source_cidr: Cidr = Field(
         "0.0.0.0/0",
-        description="network from which models load weights (port 443); Hugging Face has no fixed addresses",
+        description="network from which models load weights (port 443); Hugging Face has no fixed addresses; "
+        "`::/0` in an IPv6-only cluster",
     )
 
 

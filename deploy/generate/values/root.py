@@ -35,7 +35,10 @@ class ImagesValues(Section):
     """The project's images are `<registry>/zelda-rlaif-<service>`."""
 
     registry: str = Field("localhost", pattern=IMAGE_REPOSITORY, description="host and path, without scheme")
-    tag: Tag = Field("", description="version; empty takes the chart's appVersion")
+    tag: Tag = Field(
+        "",
+        description="version with a digit, without `+`, which registries refuse; empty takes the chart's appVersion",
+    )
     digests: ImageDigestValues = Field(default_factory=ImageDigestValues, description="pin images; they win over `tag`")
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = Field("IfNotPresent", description="when to pull")
     pull_secrets: list[Name] = Field(default_factory=list, description="Secrets for private registries")

@@ -15,7 +15,13 @@ class ServiceValues(Placement):
     env: Env = Field(
         default_factory=dict, description="additional settings, `ZELDA_…: text`; unknown names stop the service"
     )
-    grace_seconds: int = Field(45, ge=10, le=600, description="time to finish work after SIGTERM")
+    grace_seconds: int = Field(
+        45,
+        ge=10,
+        le=600,
+        description="time until a pod is killed after SIGTERM; work may take all but the last 15 s of it, or half "
+        "of it below 30",
+    )
 
 
 class AutoscalingValues(Section):

@@ -20,6 +20,7 @@ from shared.bus.topology import (
 from shared.contracts.envelope import MAX_EVENT_BYTES
 
 HEADER_BYTES: Final = 1024  # room for headers beside the largest event
+OWNER: Final = {"owner": "zelda-rlaif"}  # metadata of our consumers: only those may be removed as left over
 REASON, CONSUMER, SUBJECT, ATTEMPT = "Zelda-Reason", "Zelda-Consumer", "Zelda-Subject", "Zelda-Attempt"
 # Fields that must agree between declared and actual; the others are the server's defaults.
 STREAM_FIELDS: Final = ("subjects", "retention", "discard", "max_bytes", "max_age", "max_msg_size", "duplicate_window")
@@ -69,6 +70,7 @@ def consumer_config(subscription: Subscription, subjects: list[str]) -> api.Cons
         max_deliver=MAX_DELIVER,
         max_ack_pending=MAX_ACK_PENDING,
         filter_subjects=subjects,
+        metadata=dict(OWNER),
     )
 
 

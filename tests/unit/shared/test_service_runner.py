@@ -1,8 +1,10 @@
 """How a service ends, and which failures it survives, without servers."""
 
 import asyncio
+import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import httpx
@@ -14,12 +16,13 @@ from structlog.testing import capture_logs
 from cli.client import error_from_response
 from cli.errors import UNREACHABLE
 from shared.bus.consumer import Consumer
+from shared.bus.memory import MemoryBus
 from shared.bus.topology import JUDGE_SEGMENTS
-from shared.config.settings import BusSettings, ServiceSettings, StoreSettings
+from shared.config.settings import BusSettings, ServiceSettings, ShutdownSettings, StoreSettings
 from shared.contracts.envelope import Envelope
 from shared.errors import Fatal, Transient
 from shared.runtime import runner
-from shared.runtime.health import listen
+from shared.runtime.health import address_of, listen
 from shared.runtime.runner import ServiceRunner
 from shared.runtime.service import Service, ServicePorts
 from shared.store.memory import MemoryStore
@@ -28,9 +31,11 @@ from tests.events import segment_ready
 Build = Callable[[ServiceSettings, ServicePorts], Awaitable[Service]]
 
 
-async def live(build: Build, bus: str = "memory://", store: str = "memory://") -> int:
+async def live(build: Build, bus: str = "memory://", store: str = "memory://", drain_s: float | None = None) -> int:
     """The exit code of a service that may connect for half a second."""
-    settings = ServiceSettings(bus=BusSettings(url=bus), store=StoreSettings(url=store))
+    settings = ServiceSettings(
+        bus=BusSettings(url=bus), store=StoreSettings(url=store), shutdown=ShutdownSettings(drain_s=drain_s)
+    )
     return await asyncio.wait_for(
         ServiceRunner("judge", settings, asyncio.Event(), connect_s=0.5).run(build, listen("127.0.0.1", 0)), 10
     )
@@ -235,6 +240,33 @@ async def test_hanging_drain_is_cut_off_by_its_budget() -> None:
     assert asyncio.get_running_loop().time() - started < 5
 
 
+async def test_the_setting_of_the_drain_replaces_the_services_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A supervisor that allows more time than the service's own budget sets it; both consumption and drain get it."""
+    bus, ended = MemoryBus(), list[str]()
+    monkeypatch.setattr(runner, "open_bus", partial(_opened, bus))
+
+    async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
+        async def handler(event: Envelope) -> Sequence[Envelope]:
+            ports.stopping.set()
+            await asyncio.sleep(0.5)
+            ended.append("work")
+            return []
+
+        async def drain() -> None:
+            await asyncio.sleep(1.5)
+            ended.append("drain")
+
+        return Service([Consumer(JUDGE_SEGMENTS, handler)], drain=drain, drain_s=0.1)
+
+    await bus.publish(segment_ready())
+    assert await live(build, drain_s=5.0) == 0
+    assert ended == ["work", "drain"]
+
+
+async def _opened(bus: MemoryBus, settings: BusSettings, service: str) -> MemoryBus:
+    return bus
+
+
 async def test_drain_without_a_store_is_logged_and_ends_with_0() -> None:
     async def build(settings: ServiceSettings, ports: ServicePorts) -> Service:
         async def release() -> None:
@@ -244,6 +276,19 @@ async def test_drain_without_a_store_is_logged_and_ends_with_0() -> None:
         return Service(drain=release)
 
     assert await live(build) == 0
+
+
+@pytest.mark.parametrize("dual", [True, False], ids=["both families", "no IPv6"])
+def test_all_addresses_are_served_in_the_families_there_are(dual: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not dual:
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    elif not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with listen("::", 0) as listener:
+        port = listener.getsockname()[1]
+        assert address_of(listener) == (f"[::]:{port}" if dual else f"0.0.0.0:{port}")
+        for host in ("127.0.0.1", "::1") if dual else ("127.0.0.1",):
+            socket.create_connection((host, port), timeout=5).close()
 
 
 def test_port_is_bound_before_it_serves() -> None:

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from services.trainer.settings import TrainerSettings
 from services.trainer.supervisor.backends import local
 from services.trainer.supervisor.backends.local import LocalBackend
 from services.trainer.supervisor.backends.port import DriverLaunch, DriverStatus
+from services.trainer.wiring import make_backend
+from shared.config.settings import ShutdownSettings, StoreSettings
 from shared.errors import Transient
 from shared.store.object_store import local_store
 from tests.unit.trainer.run_fixtures import CONFIG, RUN, order, run_in
@@ -59,6 +62,16 @@ async def test_a_driver_goes_on_while_its_log_lines_cannot_be_written(
     assert status == DriverStatus("failed", "The driver ended with code 1: the end")
     with suppress(OSError):
         full_disk.close()
+
+
+@pytest.mark.parametrize(("drain_s", "patience_s"), [(None, 60.0), (135.0, 125.0), (5.0, 1.0)])
+def test_a_driver_has_less_time_to_end_than_its_service(
+    drain_s: float | None, patience_s: float, tmp_path: Path
+) -> None:
+    store, shutdown = StoreSettings(url=f"file://{tmp_path}"), ShutdownSettings(drain_s=drain_s)
+    made = make_backend(TrainerSettings(store=store, shutdown=shutdown))
+    assert isinstance(made, LocalBackend)
+    assert made._drain_s == patience_s
 
 
 async def test_a_machine_without_free_processes_only_delays_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
