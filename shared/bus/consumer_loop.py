@@ -8,7 +8,7 @@ It must never cancel a fetch: the server would hand the next message to a reader
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -71,8 +71,7 @@ class ConsumerLoop:
                 await self._drain()
         finally:
             # A task cancelled before its first step never runs: its message is given back here.
-            for delivery in self._unstarted:
-                await self._handler.give_back(delivery)
+            await self._give_back(self._unstarted)
 
     async def _consume(self, group: asyncio.TaskGroup, stop: asyncio.Event) -> None:
         failures = 0
@@ -97,8 +96,15 @@ class ConsumerLoop:
                 continue
             failures = 0
             metrics.LAST_FETCH.labels(self.name).set_to_current_time()
+            if stop.is_set():  # it came during the fetch: another process can start this work now
+                await self._give_back(deliveries)
+                return
             for delivery in deliveries:
                 self._start(group, delivery)
+
+    async def _give_back(self, deliveries: Iterable[Delivery]) -> None:
+        """Return messages unhandled. Together: without an answer of the bus, each takes seconds."""
+        await asyncio.gather(*(self._handler.give_back(delivery) for delivery in deliveries))
 
     async def _free_slots(self, stop: asyncio.Event) -> int:
         """How many events may start now, possibly none; waits for a free slot or for the stop."""

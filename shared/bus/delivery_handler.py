@@ -8,6 +8,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -20,15 +21,29 @@ from shared.bus.port import Bus, Delivery
 from shared.bus.topology import MAX_DELIVER
 from shared.contracts.envelope import Envelope, parse
 from shared.errors import ContractError, Fatal, Permanent, Transient
+from shared.process.bounded_cache import BoundedCache
 from shared.process.failpoints import failpoint
 from shared.process.in_progress import InProgress
 
 # The bus does the slow retries; adapters retry at most twice, quickly. Upper bounds: the actual pause is random.
 BACKOFF_S: Final = (2.0, 10.0, 30.0, 120.0, 600.0)
 ATTEMPTS: Final = len(BACKOFF_S) + 2  # about ten minutes of retries, longer than any restart
+REMEMBERED: Final = 10_000  # messages whose failures are counted: ten times as many as a consumer has in work
 QUIET_S: Final = 60.0  # one traceback per kind of error in this time
 
 log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class _Tries:
+    """What this process knows of a message without an outcome: the newest delivery that it saw, and the failures.
+
+    Deliveries to other processes between two of its own count as failures, so that replicas do not multiply the
+    attempts. Those before its first one do not: they may have been given back by processes that stopped.
+    """
+
+    newest: int
+    failures: int = 0
 
 
 class DeliveryHandler:
@@ -48,11 +63,13 @@ class DeliveryHandler:
         metrics.initialise(self._name)
         self._last_logged: dict[str, float] = {}
         self._in_progress: InProgress[int] = InProgress()  # numbers of messages
+        self._tries: BoundedCache[int, _Tries] = BoundedCache(REMEMBERED)  # by the number of the message
 
     async def handle(self, delivery: Delivery) -> None:
         """Handle the delivery and answer it. Raises only Fatal and CancelledError, after the message was given back."""
         if delivery.attempt > 1:
             metrics.REDELIVERIES.labels(self._name).inc()
+        self._note_delivery(delivery)
         if delivery.number in self._in_progress:
             # The bus missed the progress signals and delivers the message again. The running work answers for both: an
             # acknowledgement now would lose the message if that work fails.
@@ -67,7 +84,17 @@ class DeliveryHandler:
         except Transient as error:  # of the answer itself: it did not reach the bus
             log.warning("answer not confirmed", error=str(error), delivery=delivery.attempt)
             outcome = "unconfirmed"
+        if outcome in ("done", "dead"):
+            self._tries.pop(delivery.number)
         metrics.DELIVERIES.labels(self._name, outcome).inc()
+
+    def _note_delivery(self, delivery: Delivery) -> None:
+        tries = self._tries.get(delivery.number)
+        if tries is None or delivery.attempt <= tries.newest:  # of a stream that was made again, and counts from 1
+            self._tries.put(delivery.number, _Tries(delivery.attempt))
+            return
+        tries.failures += delivery.attempt - tries.newest - 1
+        tries.newest = delivery.attempt
 
     async def _handle_raw(self, delivery: Delivery) -> str:
         try:
@@ -76,7 +103,7 @@ class DeliveryHandler:
         except ContractError as error:
             return await self._dead(delivery, None, "contract", str(error))
         if delivery.attempt >= MAX_DELIVER - 1:
-            reason = f"delivered {delivery.attempt} times without an answer: its handling probably crashes the process"
+            reason = f"delivered {delivery.attempt} times without an outcome: its handling probably crashes the process"
             return await self._dead(delivery, event, "crashing", reason)
         with structlog.contextvars.bound_contextvars(**event_fields(event, delivery.attempt)):
             return await self._handle_event(delivery, event)
@@ -119,12 +146,19 @@ class DeliveryHandler:
             return "given_back"
         # An outage is not the event's fault: it waits shortly, and the loop fetches nothing until the outage ends.
         away = isinstance(error, Transient) and await self._outage.check()
-        if delivery.attempt >= ATTEMPTS and not away:
-            reason = f"given up after {delivery.attempt} deliveries; last error: {type(error).__name__}: {error}"
+        failures = 0 if away else self._count_failure(delivery)
+        if failures >= ATTEMPTS:
+            reason = f"given up after {failures} failures; last error: {type(error).__name__}: {error}"
             return await self._dead(delivery, event, "exhausted", reason[:500])
-        longest = BACKOFF_S[0 if away else min(delivery.attempt, len(BACKOFF_S)) - 1]
+        longest = BACKOFF_S[max(0, min(failures, len(BACKOFF_S)) - 1)]
         await delivery.nak(self._rng.uniform(0, longest))  # full jitter: replicas must not retry in lockstep
         return "retried"
+
+    def _count_failure(self, delivery: Delivery) -> int:
+        """Add a failure; return how many the message has."""
+        tries = self._tries.get_or_make(delivery.number, lambda: _Tries(delivery.attempt))
+        tries.failures += 1
+        return tries.failures
 
     async def _dead(self, delivery: Delivery, event: Envelope | None, cause: str, reason: str) -> str:
         if event is not None and not await self._record_dead(event, reason) and delivery.attempt < MAX_DELIVER - 1:

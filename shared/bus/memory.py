@@ -190,10 +190,11 @@ class MemoryDeadLetters:
     def __init__(self, bus: MemoryBus, letters: dict[int, DeadLetter]) -> None:
         self._bus, self._letters = bus, letters
 
-    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
+    async def list(self, limit: int = 100, *, after: int = 0, consumer: str | None = None) -> Sequence[DeadLetter]:
         """The oldest first."""
         self._bus._require_connection()
-        return [self._letters[number] for number in sorted(self._letters)[:limit]]
+        letters = (self._letters[number] for number in sorted(self._letters) if number > after)
+        return [letter for letter in letters if consumer in (None, letter.consumer)][:limit]
 
     async def get(self, number: int) -> DeadLetter:
         """One dead letter."""

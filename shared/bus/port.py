@@ -132,8 +132,8 @@ class UnknownDeadLetter(Permanent):
 class DeadLetters(Protocol):
     """The dead-letter stream, for operators."""
 
-    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """The oldest `limit` dead letters, by number."""
+    async def list(self, limit: int = 100, *, after: int = 0, consumer: str | None = None) -> Sequence[DeadLetter]:
+        """The oldest `limit` dead letters, by number: those with a number above `after`, of one consumer or of all."""
         ...
 
     async def get(self, number: int) -> DeadLetter:

@@ -51,13 +51,29 @@ class RunRecords:
         """
         if await was_deleted(self._store, record.run):
             raise RunDeleted(record.run)
-        await self._touch(record)
-        return await self._store.create(keys.run_revision(record.run, 0), record.to_bytes())
+        return await self._write(record)
 
     async def append(self, record: RunRecord) -> str:
-        """Write the next revision and return its digest, or raise AlreadyExists if another writer was first."""
+        """Write the next revision and return its digest.
+
+        Raises AlreadyExists if another writer was first, RunDeleted if the run was deleted since its record was read.
+        """
+        return await self._write(record)
+
+    async def _write(self, record: RunRecord) -> str:
+        """Touch the entry and create the revision; take both back if the run was deleted meanwhile.
+
+        A deletion removes the newest revision, too, so the number of this one may be free again. It would bring the
+        run back without its epochs. The mark is older than the removal: a revision that was not removed finds it.
+        """
         await self._touch(record)
-        return await self._store.create(keys.run_revision(record.run, record.revision), record.to_bytes())
+        key = keys.run_revision(record.run, record.revision)
+        digest = await self._store.create(key, record.to_bytes())
+        if await was_deleted(self._store, record.run):
+            await self._store.delete(key)
+            await self._store.delete(keys.run_index(record.run))
+            raise RunDeleted(record.run)
+        return digest
 
     async def _touch(self, record: RunRecord) -> None:
         # The entry comes first: an entry without a record is ignored, a record without an entry is lost, and a record

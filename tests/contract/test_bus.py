@@ -233,6 +233,19 @@ async def test_rejected_message_becomes_a_dead_letter_with_its_reason(world: Wor
     assert (await world.dead.get(letter.number)).subject == "zelda.v1.demo.segment.ready"
 
 
+async def test_dead_letters_of_one_consumer_are_listed_from_a_number_on(world: World) -> None:
+    for number in range(3):
+        await world.bus.publish(segment_ready(number))
+        await (await one(world.bus)).reject("the judge was misconfigured")
+        await (await one(world.bus, EXPORTER_SEGMENTS)).reject("no ROM")
+    letters = [letter for letter in await world.dead.list() if letter.consumer == EXPORTER_SEGMENTS.name]
+    assert len(letters) == 3
+    assert await world.dead.list(consumer=EXPORTER_SEGMENTS.name) == letters
+    later = await world.dead.list(limit=1, after=letters[0].number, consumer=EXPORTER_SEGMENTS.name)
+    assert later == letters[1:2]
+    assert await world.dead.list(after=letters[-1].number) == []
+
+
 async def test_message_rejected_twice_is_one_dead_letter(world: World) -> None:
     await world.bus.publish(segment_ready())
     first = await one(world.bus)

@@ -14,7 +14,7 @@ from shared.contracts.base import sha256
 from shared.errors import DigestMismatch, Fatal, Permanent, Transient
 from shared.store import provision
 from shared.store.memory import MemoryStore
-from shared.store.object_store import ObjectStore, local_store, s3_store
+from shared.store.object_store import ObjectStore, _translated, local_store, s3_store
 from shared.store.open import open_store
 from shared.store.port import AlreadyExists, NotFound, Store
 from tests.unit.judge.bad_servers import always, serving
@@ -261,6 +261,51 @@ def test_only_the_requested_prefixes_expire(
     assert len(rules) == len(expiring)
 
 
+def lifetimes(settings: StoreSettings) -> dict[str | None, int | None]:
+    """The prefixes whose objects expire in the bucket of episodes, and after how many days."""
+    lifecycle = provision.client(settings).get_bucket_lifecycle(f"{settings.url.partition('://')[2]}-episodes")
+    rules = lifecycle.rules if lifecycle else []
+    return {rule.rule_filter.prefix: rule.expiration.days for rule in rules if rule.rule_filter and rule.expiration}
+
+
+def test_segments_never_expire_unless_the_command_says_so(
+    request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = request.getfixturevalue("s3_server").settings("kept")
+    provision.provision(settings)
+    usual = {"exports/": 30, "replies/": 90}
+    assert lifetimes(settings) == usual
+    for name, value in settings.model_dump(exclude_none=True).items():
+        monkeypatch.setenv(f"ZELDA_STORE__{name.upper()}", str(value))
+    others = ["--keep-exports-days", "7", "--keep-segments-days", "60", "--keep-replies-days", "0"]
+    assert provision.main(others) == 0
+    assert lifetimes(settings) == {"exports/": 7, "episodes/": 60}
+    assert provision.main([]) == 0
+    assert lifetimes(settings) == usual
+    assert capsys.readouterr().out == "provision: store s3://kept has its buckets\n" * 2
+    monkeypatch.setenv("ZELDA_STORE__URL", "bucket://claimed")
+    assert provision.main([]) == 0
+    assert "store bucket://claimed comes from a claim with its bucket: nothing was asked" in capsys.readouterr().out
+
+
+def test_a_directory_is_provisioned_and_checked(tmp_path: Path) -> None:
+    settings = StoreSettings(url=f"file://{tmp_path}/store")
+    with pytest.raises(Fatal, match="has no episodes, no models: run"):
+        provision.check(settings)
+    provision.provision(settings)
+    provision.check(settings)
+    (tmp_path / "store" / "models").rmdir()
+    with pytest.raises(Fatal, match=r"/store has no models: run"):
+        provision.check(settings)
+
+
+def test_an_error_of_the_store_is_one_line() -> None:
+    said = str(_translated("get", KEY, OSError("first line " + 400 * "x" + "\nsecond line"), writes=False))
+    assert said.startswith(f"store: get '{KEY}' failed: first line xxx")
+    assert "second line" not in said
+    assert len(said) < 400
+
+
 def test_refused_credentials_are_reported_without_waiting(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     settings = request.getfixturevalue("s3_server").settings("contract")
     (tmp_path / "wrong").write_text("wrong")
@@ -275,6 +320,27 @@ def test_provisioning_waits_for_an_absent_server_for_the_given_time(
     monkeypatch.setattr(provision, "PAUSE_S", 0.01)
     with pytest.raises(Transient, match="store not reached"):
         provision.provision(settings.model_copy(update={"endpoint": "http://127.0.0.1:9"}), wait_s=0.1)
+
+
+def test_provisioning_goes_on_when_the_server_answers_within_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts: list[str] = []
+
+    def late(minio: Minio, prefix: str, region: str, days: dict[str, int]) -> None:
+        attempts.append(prefix)
+        if len(attempts) < 3:
+            raise Transient("store not reached")
+
+    (tmp_path / "key").write_text("key")
+    secret = tmp_path / "key"
+    settings = StoreSettings(
+        url="s3://late", endpoint="http://127.0.0.1:9", access_key_file=secret, secret_key_file=secret
+    )
+    monkeypatch.setattr(provision, "PAUSE_S", 0.01)
+    monkeypatch.setattr(provision, "_buckets", late)
+    provision.provision(settings, wait_s=30)
+    assert attempts == ["late"] * 3
 
 
 def test_directory_store_survives_its_process(tmp_path: Path) -> None:

@@ -56,6 +56,10 @@ class KnownRuns:
         self._known.pop(run, None)
         self._seen_while_listing.pop(run, None)
 
+    def clear(self) -> None:
+        """Forget all runs: without the lease, this coordinator moves none on, and a new lease begins with a listing."""
+        self._known, self._seen_while_listing, self._listed = {}, {}, None
+
     def active(self) -> list[RunRecord]:
         """The runs that a coordinator must move on, by name."""
         return [record for _, record in sorted(self._known.items()) if record.state in ACTIVE and not record.external]

@@ -61,18 +61,18 @@ class Reconciler:
     async def run(self) -> None:
         """Reconcile all runs every `interval_s`; never returns."""
         while True:
-            if self.fence() is not None:
-                try:
-                    await self.reconcile_all()
-                except Transient as error:  # the list itself failed; the next pass retries
-                    FAILURES.inc()
-                    log.warning("runs not listed", error=str(error))
+            try:
+                await self.reconcile_all()
+            except Transient as error:  # the list itself failed; the next pass retries
+                FAILURES.inc()
+                log.warning("runs not listed", error=str(error))
             await asyncio.sleep(self.interval_s)
 
     async def reconcile_all(self) -> None:
-        """Reconcile every known active run once. A failing run is logged; other runs proceed."""
+        """Reconcile every known active run once, with the lease. A failing run is logged; other runs proceed."""
         fence = self.fence()
         if fence is None:
+            self.models.known.clear()  # commands of this process would add runs without end
             return
         await self.models.known.refresh(fence, self.now())
         active = self.models.known.active()
@@ -99,7 +99,7 @@ class Reconciler:
             self.models.known.observe(view.record)
             for event in events:
                 await self.bus.publish(wrap(event, source=SOURCE, fence=fence, time=self.now()))
-            if isinstance(decision, Wait) and self.fence() != fence:
+            if view.record.external or (isinstance(decision, Wait) and self.fence() != fence):
                 return
             if isinstance(decision, Wait):
                 await self._republish(view, fence)

@@ -43,6 +43,8 @@ class RunStateMachine:
         view = await self._view(record)
         if held() != fence:  # it slept: what it read may follow from the decisions of a newer coordinator
             return view, Wait("Another coordinator decides."), []
+        if record.external:  # a late event can name it, if a coordinator trained its first epochs
+            return view, Wait("`zelda epoch` trains the run."), []
         now = self._now()
         timer = self._silence_timers.setdefault(run, SilenceTimer())
         silence = timer.observe((record.revision, view.last_heartbeat), now)

@@ -21,7 +21,7 @@ from services.judge.domain.report import build_report
 from shared.contracts.archive import read_manifest
 from shared.contracts.ids import RunId
 from shared.contracts.judging.epoch_report import Correlation
-from shared.contracts.scores import SegmentScores, Usage
+from shared.contracts.scores import TIE_DIGITS, SegmentScores, Usage
 from shared.contracts.segment import SegmentManifest
 from shared.errors import Permanent
 from shared.llm.budget import add
@@ -158,6 +158,8 @@ def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
 
 
 def _order(x: float, y: float) -> str:
+    """Which of two values is greater; values that differ by rounding alone are equal."""
+    x, y = round(x, TIE_DIGITS), round(y, TIE_DIGITS)
     return "equal" if x == y else "first" if x > y else "second"
 
 

@@ -26,6 +26,7 @@ from shared.contracts.ids import SegmentId
 from shared.contracts.judging.pairs import PairSelection, SelectedPair
 from shared.errors import Permanent, Transient
 from shared.process.in_progress import InProgress
+from shared.state.deleted_runs import was_deleted
 from shared.state.label_deadline import deadline_of_run
 from shared.state.pairs import PairReader
 from shared.state.runs import RunRecords
@@ -71,7 +72,12 @@ class PairHandler:
         return []
 
     async def epoch_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
-        """Give up after the last delivery: open pairs abstain, so that the reward model does not wait for them."""
+        """Give up after the last delivery: open pairs abstain, so that the reward model does not wait for them.
+
+        Nothing is written for a deleted run: a deletion removes the pairs before the documents that are read here.
+        """
+        if await was_deleted(self._store, event.runid):
+            return []
         with suppress(Permanent):  # the epoch's documents are gone or damaged: no model will be trained
             start, finished = await self._documents(event)
             if not _compares(start) or await self._has_model(finished):

@@ -61,16 +61,32 @@ class GateKeeper:
         return await self._stored(run, epoch) or {}
 
     async def _interval(self, run: RunId, epoch: int) -> int:
-        """The epochs from one judged epoch to the next, by the order of this one; 1 for play without an order."""
+        """The epochs from one judged epoch to the next, by the order of this one.
+
+        1 for play without an order, and for a damaged one: that is no reason to refuse the epoch's segments.
+        """
         try:
             return EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))).config.judge_interval
         except NotFound:
             return 1
+        except ContractError as error:
+            log.error("epoch order not readable", run=run, epoch=epoch, error=str(error))
+            return 1
 
     async def _stored(self, run: RunId, epoch: int) -> dict[JudgeName, list[str]] | None:
+        """The stored decision; None before it is made. A damaged one is removed, so that it is made again.
+
+        Raised as an error, it would make a dead letter of each segment of the epoch. The same report gives the same
+        decision.
+        """
+        key = self._key(run, epoch)
         try:
-            return JudgeGates.from_bytes(await self._store.get(self._key(run, epoch))).closed
+            return JudgeGates.from_bytes(await self._store.get(key)).closed
         except NotFound:
+            return None
+        except ContractError as error:
+            log.error("judge gates not readable: decided again", run=run, epoch=epoch, key=key, error=str(error))
+            await self._store.delete(key)
             return None
 
     async def _report(self, run: RunId, epoch: int) -> EpochJudging | None:

@@ -31,6 +31,7 @@ from shared.contracts.scores import JudgeResult, SegmentScores, values_of
 from shared.errors import ContractError, Permanent, Transient
 from shared.process.failpoints import failpoint
 from shared.process.in_progress import InProgress
+from shared.state.deleted_runs import was_deleted
 from shared.store import keys
 from shared.store.port import AlreadyExists, NotFound, Store
 
@@ -77,11 +78,14 @@ class Handlers:
     async def segment_dead(self, event: Envelope, reason: str) -> Sequence[Envelope]:
         """Conclude a segment after its last delivery, so that its epoch can become complete.
 
-        A readable segment that some judge saw keeps the results so far; any other is dead.
+        A readable segment that some judge saw keeps the results so far; any other is dead. A segment of a deleted run
+        gets no score: nothing of the run may come back.
         """
         data = _segment(event)
         if not _names_own_archive(data):
             return []  # forged: a score would conclude a segment that was never recorded
+        if await was_deleted(self._store, data.run):
+            return []
         existing = await self._existing_score(data, event)
         if existing is not None:
             return [existing]

@@ -22,21 +22,21 @@ class NatsDeadLetters:
     def __init__(self, bus: NatsBus) -> None:
         self._bus = bus
 
-    async def list(self, limit: int = 100) -> Sequence[DeadLetter]:
-        """The oldest `limit` dead letters."""
+    async def list(self, limit: int = 100, *, after: int = 0, consumer: str | None = None) -> Sequence[DeadLetter]:
+        """The oldest `limit` dead letters; see the port. Each is one request."""
         found: list[DeadLetter] = []
-        place = 1
+        subject = ">" if consumer is None else f"{DEAD_ROOT}.{consumer}"
         while len(found) < limit:
-            message = await self._read(place, after=True)
+            message = await self._read(after + 1, subject)
             if message is None:
                 break
             found.append(_letter(message))
-            place = found[-1].number + 1
+            after = found[-1].number
         return found
 
     async def get(self, number: int) -> DeadLetter:
         """One dead letter."""
-        message = await self._read(number, after=False)
+        message = await self._read(number)
         if message is None:
             raise UnknownDeadLetter(number)
         return _letter(message)
@@ -59,11 +59,12 @@ class NatsDeadLetters:
         except AWAY as error:
             raise Transient(f"bus: dead letter {number} not dropped: {error}") from error
 
-    async def _read(self, place: int, after: bool) -> api.RawStreamMsg | None:
+    async def _read(self, number: int, first_on: str | None = None) -> api.RawStreamMsg | None:
+        """The message with this number; with a subject, the first one on it from this number on."""
         try:
-            if after:
-                return await self._bus.context.get_msg(DEAD_STREAM, seq=place, next=True, subject=">")
-            return await self._bus.context.get_msg(DEAD_STREAM, seq=place)
+            if first_on is not None:
+                return await self._bus.context.get_msg(DEAD_STREAM, seq=number, next=True, subject=first_on)
+            return await self._bus.context.get_msg(DEAD_STREAM, seq=number)
         except js_errors.NotFoundError:
             return None
         except AWAY as error:

@@ -4,10 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from services.coordinator.api.dead_letter_service import FRESH_S, DeadLetterService
+from services.coordinator.api.dead_letter_service import FRESH_S, MAX_LISTED, DeadLetterService
+from services.coordinator.domain.events import SOURCE, export_requested
 from shared.bus.memory import MemoryBus
 from shared.bus.port import Subscription
 from shared.bus.topology import EXPORTER_SEGMENTS, JUDGE_SEGMENTS
+from shared.contracts.envelope import wrap
+from shared.contracts.events import SegmentReady
+from shared.store import keys
+from shared.store.port import NotFound
 from tests.events import segment_ready
 from tests.unit.coordinator.api_client import VIEWER, client
 from tests.unit.coordinator.harness import Harness
@@ -81,6 +86,27 @@ async def test_many_pages_ask_the_bus_once_in_a_while() -> None:
     assert await service.list() == []
     now[0] += FRESH_S + 1
     assert len(await service.list()) == 1
+
+
+async def test_a_failed_export_is_found_behind_many_dead_letters() -> None:
+    bus = MemoryBus()
+    service = DeadLetterService(bus)
+    for number in range(MAX_LISTED + 1):
+        await bus.publish(segment_ready(number))
+    while await bus.pending(JUDGE_SEGMENTS):
+        await reject_all(bus, JUDGE_SEGMENTS, "no manifest")
+    event = segment_ready(0).data
+    assert isinstance(event, SegmentReady)
+    place = keys.SegmentPlace(event.run, event.epoch, event.episode, event.segment)
+    await bus.publish(wrap(export_requested(place, event.digest), source=SOURCE, fence=1))
+    while await bus.pending(EXPORTER_SEGMENTS):
+        await reject_all(bus, EXPORTER_SEGMENTS, "the replay ends in another state")
+    with pytest.raises(NotFound, match="the replay ends in another state") as refused:
+        await service.require_no_failed_export(place)
+    letter = (await bus.dead.list(10_000))[-1]
+    assert f"zelda dlq replay {letter.number}" in str(refused.value)
+    await bus.dead.drop(letter.number)
+    await service.require_no_failed_export(place)
 
 
 async def test_dead_letters_cannot_be_read_while_the_bus_is_away(tmp_path: Path) -> None:

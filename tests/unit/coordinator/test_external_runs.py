@@ -5,11 +5,15 @@ import pytest
 from cli.commands.epoch import _require_kept_fields, _start_or_resume
 from cli.errors import CONFLICT, CliError
 from services.coordinator.domain.lifecycle import RunConflict
-from shared.contracts.ids import RunId
+from services.coordinator.handlers import Handlers
+from shared.contracts.base import sha256
+from shared.contracts.envelope import wrap
+from shared.contracts.events import RmTrained
+from shared.contracts.ids import Digest, RunId
 from shared.contracts.run import RunConfig
 from shared.state.runs import RunRecords
 from shared.store import keys
-from tests.unit.coordinator.harness import RUN, Harness, started_run
+from tests.unit.coordinator.harness import RUN, Harness, judged_epoch, started_run
 
 SINGLE = RunId("single")
 
@@ -21,6 +25,20 @@ async def test_a_coordinator_leaves_a_single_epoch_alone() -> None:
     await harness.passes(3, seconds=1_000)  # beyond the silence after which it fails a run
     assert await runs.latest(SINGLE) == started
     assert not await harness.store.exists(keys.epoch_start(SINGLE, 0))
+
+
+async def test_a_late_event_of_a_single_epochs_run_orders_nothing() -> None:
+    harness = await judged_epoch()
+    await harness.service.stop(RUN)
+    await harness.passes(2)
+    runs = RunRecords(harness.store)
+    started = await _start_or_resume(runs, RUN, RunConfig())
+    card = await harness.train_reward_model(0)  # of the epoch that the coordinator ordered before
+    key = keys.reward_model_card(RUN, 0)
+    trained = RmTrained(run=RUN, epoch=0, key=key, digest=Digest(sha256(card.to_bytes())))
+    await Handlers(harness.reconciler).handle(wrap(trained, source="rewardmodel", fence=1))
+    assert await runs.latest(RUN) == started
+    assert not await harness.store.exists(keys.epoch_start(RUN, 1))
 
 
 @pytest.mark.parametrize("command", ["stop", "resume"])

@@ -148,6 +148,19 @@ async def test_a_new_leader_lists_all_runs() -> None:
     assert await harness.state() == "running"
 
 
+async def test_a_coordinator_without_the_lease_keeps_no_runs() -> None:
+    follower = Harness()
+    follower.fence = None
+    for number in range(3):
+        wanted = NewRun(run=RunId(f"run-{number}"), config=RunConfig.model_validate(SHORT_RUN))
+        await follower.service.create(wanted, None)
+    await follower.passes()
+    assert follower.models.known.active() == []
+    follower.fence = 2
+    await follower.passes()
+    assert len(follower.models.known.active()) == 3, "a new lease begins with a listing"
+
+
 async def test_a_clock_that_was_set_back_does_not_postpone_the_listing() -> None:
     harness = Harness()
     await harness.passes()

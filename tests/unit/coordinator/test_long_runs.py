@@ -8,7 +8,7 @@ import pytest
 from services.coordinator.domain.decisions import CARD_GRACE
 from services.coordinator.domain.run_view import RunView
 from services.coordinator.readmodels.read_models import LISTING
-from services.coordinator.readmodels.run_cache import MAX_ENDED, RunCache
+from services.coordinator.readmodels.run_cache import MAX_ENDED, UNUSED_S, RunCache
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunSummary
 from shared.contracts.run import RunConfig, RunRecord
@@ -83,13 +83,25 @@ async def test_a_new_leader_starts_a_run_that_was_deleted_and_recreated() -> Non
     assert await harness.state() == "running"
 
 
+def record(number: int, state: str) -> RunRecord:
+    """A run in this state."""
+    values = {"run": RunId(f"run-{number}"), "revision": 0, "state": state, "config": RunConfig()}
+    return RunRecord.model_validate(values | {"created": START, "updated": START})
+
+
+def test_an_active_run_that_is_not_read_any_more_is_dropped() -> None:
+    now = [0.0]
+    cache: RunCache[list[int]] = RunCache(list, lambda: now[0])
+    cache.get(record(0, "running")).append(0)
+    cache.get(record(1, "running")).append(1)
+    for _ in range(4):  # the leader reads run 1 again and again
+        now[0] += UNUSED_S / 2
+        assert cache.get(record(1, "running")) == [1]
+    assert cache.get(record(0, "running")) == []
+
+
 def test_only_recently_used_ended_runs_stay_cached() -> None:
     cache: RunCache[list[int]] = RunCache(list)
-
-    def record(number: int, state: str) -> RunRecord:
-        values = {"run": RunId(f"run-{number}"), "revision": 0, "state": state, "config": RunConfig()}
-        return RunRecord.model_validate(values | {"created": START, "updated": START})
-
     cache.get(record(0, "running")).append(0)
     for number in range(1, MAX_ENDED + 2):
         cache.get(record(number, "finished")).append(number)

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from services.coordinator.domain.lifecycle import advance
 from services.coordinator.handlers import Handlers
 from shared.contracts.envelope import wrap
 from shared.contracts.events import RmTrained
 from shared.contracts.ids import Digest, RunId
 from shared.errors import Permanent
-from shared.state.deleted_runs import ignore_deleted_runs
+from shared.state.deleted_runs import RunDeleted, ignore_deleted_runs
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.port import NotFound
@@ -94,6 +95,16 @@ async def test_a_second_deletion_removes_what_was_written_late(tmp_path: Path) -
         await harness.judge_segment(1)  # a judge that had the segment in its hands
         again = (await http.delete("/runs/demo")).json()
         assert again["objects"] == {"scores": 1}
+    assert await keys_of(harness.store, RUN) == [keys.deleted_run(RUN)]
+
+
+async def test_a_late_revision_does_not_bring_a_deleted_run_back() -> None:
+    harness = await stopped_run()
+    runs = harness.models.runs
+    late = advance(await runs.latest(RUN), "running", harness.time, fence=1)
+    await harness.service.delete(RUN)
+    with pytest.raises(RunDeleted):  # its writer read the record before the deletion
+        await runs.append(late)
     assert await keys_of(harness.store, RUN) == [keys.deleted_run(RUN)]
 
 

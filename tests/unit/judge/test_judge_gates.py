@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from services.judge.domain.judge_gates import JudgeThresholds, closed_gates
-from services.judge.service.gate_keeper import GateKeeper
+from services.judge.service.gate_keeper import GateKeeper, JudgeGates
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import JudgeName
 from shared.contracts.judging.epoch_report import EpochJudging
@@ -109,6 +109,26 @@ async def test_a_missing_or_damaged_report_closes_no_gate() -> None:
     assert await GateKeeper(store, keys.RUBRIC, LIMITS, None).closed(RUN, 1) == {}
     await store.put(keys.judge_report(RUN, 1), b"{}")
     assert await GateKeeper(store, keys.RUBRIC, LIMITS, None).closed(RUN, 2) == {}
+
+
+async def test_damaged_gates_are_decided_again_and_no_segment_is_lost(harness: OpenHarness) -> None:
+    one = harness(gates={"drift": 0.1})
+    await put(one.store, report(drift=0.3))
+    event = await recorded(one.store, archive("s1", GOOD, epoch=1), epoch=1)
+    await one.store.put(keys.judge_gates(RUN, 1), b"{")
+    await one.runtime.handlers.segment_ready(event)
+    assert (await one.scores(epoch=1)).gated == {"state": ["drift +0.300 is beyond 0.1"]}
+    stored = JudgeGates.from_bytes(await one.store.get(keys.judge_gates(RUN, 1)))
+    assert stored.closed == {"state": ["drift +0.300 is beyond 0.1"]}, "the other processes read the same decision"
+
+
+async def test_a_damaged_order_closes_no_gate_and_loses_no_segment(harness: OpenHarness) -> None:
+    one = harness(gates={"drift": 0.1})
+    event = await recorded(one.store, archive("s1", GOOD, epoch=1), epoch=1)
+    await one.store.put(keys.epoch_start(RUN, 1), b"{")
+    await one.runtime.handlers.segment_ready(event)
+    scores = await one.scores(epoch=1)
+    assert (scores.status, scores.gated) == ("judged", {})
 
 
 async def test_a_gated_judge_is_asked_but_does_not_count(harness: OpenHarness) -> None:

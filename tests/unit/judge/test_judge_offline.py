@@ -137,6 +137,13 @@ def test_order_agreement_covers_all_segments() -> None:
     assert _kappa([*best, *rest]) == found
 
 
+def test_values_that_differ_by_rounding_alone_are_equal() -> None:
+    tied, other = 0.1 + 0.2, 0.3
+    assert tied != other
+    points = [(tied, 0.5, 0), (other, 0.5, 0), (0.9, 0.9, 1)]
+    assert _kappa(points) == 1.0, "both sides put the third above the others, which are equal"
+
+
 async def test_comparison_skips_unreadable_objects_only(recorded_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = local_store(recorded_run)
     for rubric in ("rules", "v2"):

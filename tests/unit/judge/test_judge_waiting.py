@@ -103,13 +103,13 @@ async def test_last_delivery_commits_the_results_so_far(harness: OpenHarness) ->
     vision_is(one, httpx.MockTransport(refuse))
     with pytest.raises(Transient):
         await one.runtime.handlers.segment_ready(event)
-    (ready,) = await one.runtime.handlers.segment_dead(event, "given up after 7 deliveries")
+    (ready,) = await one.runtime.handlers.segment_dead(event, "given up after 7 failures")
 
     scores = await one.scores()
     assert isinstance(ready.data, ScoresReady)
     assert (ready.data.status, scores.status) == ("judged", "judged"), "nine tenths of the weight were judged"
     assert [result.status for result in scores.judges] == ["judged", "judged", "abstained"]
-    assert scores.judges[2].reasons == ["given up after 7 deliveries"]
+    assert scores.judges[2].reasons == ["given up after 7 failures"]
     assert not await one.store.list("episodes/partial/")
     await one.runtime.ledgers.flush()
     report = EpochJudging.from_bytes(await one.store.get(keys.judge_report(RUN, 0)))
@@ -123,7 +123,7 @@ async def test_segment_without_any_result_abstains_and_is_not_dead(harness: Open
         route.clients.transport = httpx.MockTransport(refuse)
     with pytest.raises(Transient):
         await one.runtime.handlers.segment_ready(event)
-    await one.runtime.handlers.segment_dead(event, "given up after 7 deliveries")
+    await one.runtime.handlers.segment_dead(event, "given up after 7 failures")
     scores = await one.scores()
     assert (scores.status, scores.weighted, len(scores.judges)) == ("abstained", None, 3)
 
@@ -139,6 +139,17 @@ async def test_segment_deleted_while_it_waits_is_dead(harness: OpenHarness) -> N
         await one.runtime.handlers.segment_ready(event)
     await one.runtime.handlers.segment_dead(event, str(gone.value))
     assert (await one.scores()).status == "dead"
+
+
+async def test_the_last_delivery_of_a_deleted_run_writes_nothing(harness: OpenHarness) -> None:
+    one = harness()
+    event = await recorded(one.store, archive("s1", GOOD))
+    await one.store.delete(event.data.key)
+    await one.store.put(keys.deleted_run(RUN), RUN.encode())
+    assert await one.runtime.handlers.segment_dead(event, "given up after 7 failures") == []
+    await one.runtime.ledgers.flush()
+    left = [entry for prefix in keys.prefixes_of_run(RUN).values() for entry in await one.store.list(prefix)]
+    assert left == []
 
 
 async def test_unreadable_partial_result_is_judged_again(harness: OpenHarness) -> None:

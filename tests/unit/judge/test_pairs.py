@@ -192,6 +192,14 @@ async def test_after_the_last_delivery_open_pairs_abstain(harness: OpenHarness) 
     assert await PairReader(one.store).open_pairs(RUN, 0) == []
 
 
+async def test_the_last_delivery_of_a_deleted_run_selects_no_pairs(harness: OpenHarness) -> None:
+    one = harness()
+    event = await played(one)
+    await one.store.put(keys.deleted_run(RUN), RUN.encode())  # the first step of a deletion
+    assert await one.runtime.pairs.epoch_dead(event, "the route is away") == []
+    assert await PairReader(one.store).selection(RUN, 0) is None
+
+
 async def test_an_exhausted_budget_lets_the_other_pairs_abstain(harness: OpenHarness) -> None:
     one = harness(budget_calls=6 * 3 + 4)  # the ratings, and two pairs
     await one.runtime.pairs.epoch_finished(await played(one))

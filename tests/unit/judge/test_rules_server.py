@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -12,10 +14,12 @@ from services.judge.adapters.frames import data_url
 from services.judge.config import load_judges
 from services.judge.domain.facts.timeline import render
 from services.judge.domain.prompts import pair_format, pair_messages, response_format, vote_messages
+from services.judge.rules_server.__main__ import main
 from services.judge.rules_server.app import create_app
 from services.judge.rules_server.scoring import RULES, clip_totals
 from services.judge.rules_server.settings import Behaviour, RulesServerSettings, parse_arguments
 from shared.contracts.scores import DIMENSIONS
+from tests.rules import RulesServer
 from tests.unit.judge.segment_factory import facts, picture, walk
 
 Client = Callable[..., httpx.AsyncClient]
@@ -196,3 +200,20 @@ def test_command_line_sets_every_option() -> None:
     assert (settings.port, settings.seed, settings.models, settings.control) == (0, 3, ("a", "b"), True)
     assert (settings.behaviour.vote_noise, settings.behaviour.ignore_n) == (0.5, True)
     assert settings.behaviour.latency_ms == 20
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs a machine with IPv6")
+def test_it_serves_both_families_on_all_addresses() -> None:
+    with RulesServer("--host", "::") as server:
+        for host in ("127.0.0.1", "[::1]"):
+            assert httpx.get(f"http://{host}:{server.port}/health").status_code == 200
+
+
+def test_a_port_in_use_ends_it_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(sys, "argv", ["rules_server", "--port", str(port)])
+        assert main() == 1
+    assert capsys.readouterr().err.startswith(f"rules judge: 127.0.0.1 port {port}: ")
