@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from shared.config.differences import different_paths
 from shared.config.problems import first_problem
 from shared.contracts.card import Pooling
 from shared.contracts.ids import Digest, RunId
@@ -84,6 +85,16 @@ class StudyPlan(BaseModel):
     labels: LabelSettings = LabelSettings()
     explored: str | None = Field(None, description="folder of explored paths that trials begin with, and add to")
 
+    @model_validator(mode="after")
+    def _evaluated(self) -> Self:
+        """Raise InvalidStudy if no epoch is evaluated: a trial without an evaluation has no curve."""
+        epochs = self.run.planned_epochs or 1
+        if self.run.eval_interval > epochs:
+            raise InvalidStudy(
+                f"eval_interval {self.run.eval_interval} evaluates none of {epochs} epochs: set {epochs} or less."
+            )
+        return self
+
     def save_or_extend(self, folder: Path) -> Self:
         """Write the plan to the folder, or add arms and seeds to the same plan there; InvalidStudy for another plan."""
         file = folder / PLAN_FILE
@@ -95,7 +106,7 @@ class StudyPlan(BaseModel):
             raise InvalidStudy(
                 f"{folder} contains a study of an earlier version: read it with --show, or choose another folder."
             )
-        other = difference(saved.settings(), self.settings())
+        other = next(different_paths(saved.settings(), self.settings()), None)
         if other is None and not saved.labels.agrees(self.labels):
             other = "labels or advisers"
         if other is not None:
@@ -162,14 +173,6 @@ class StudyPlan(BaseModel):
         """Load the curves of all finished trials of the folder."""
         files = {trial: self.result_file(folder, trial) for trial in self.trials()}
         return {trial: Curve.of(json.loads(file.read_bytes())) for trial, file in files.items() if file.exists()}
-
-
-def difference(one: Any, other: Any, name: str = "") -> str | None:
-    """Return the path of the first value that differs, e.g. `run.ppo.discount`, or None."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        paths = ((key, f"{name}.{key}".lstrip(".")) for key in {**one, **other})
-        return next((hit for key, path in paths if (hit := difference(one.get(key), other.get(key), path))), None)
-    return None if one == other else name
 
 
 def _present_form(stored: Any) -> Any:

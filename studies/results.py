@@ -11,11 +11,12 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from shared.config.differences import different_paths
 from shared.config.problems import first_problem
 from shared.contracts.run import StoredRunConfig
 from studies.arms import ARMS
 from studies.curves import Curve
-from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial, difference
+from studies.plan import FORMAT, InvalidStudy, LabelSettings, StudyPlan, Trial
 from studies.summary import summarise
 from studies.whole_file import write_whole
 
@@ -78,7 +79,7 @@ class Results(BaseModel):
             new = {"command": command, "date": date.today(), "commit": commit, "cores": cores}
             return cls.model_validate({**new, "settings": plan.settings(), "labels": plan.labels})
         found = cls.load(file)
-        different = difference(_completed(found.settings, file), _completed(plan.settings(), file))
+        different = next(different_paths(_completed(found.settings, file), _completed(plan.settings(), file)), None)
         if different is not None:
             raise InvalidStudy(
                 f"{file} holds a study with another {different}: use the options of its command, or another file."

@@ -90,7 +90,8 @@ def _suggestions(curves: list[Curve]) -> dict[str, list[int]]:
 def _comparisons(curves: Curves, worlds: list[str], subject: str, others: Iterable[str]) -> dict[str, Any]:
     """Compare `subject` with other arms, over the worlds in which both have trials.
 
-    The first numbers are those of the learning speed; `final` and `finished` hold the other scores'.
+    The first numbers are those of the learning speed; `final` and `finished` hold the other scores'. In a study of
+    several worlds, `worlds` names those that were compared.
     """
     against: dict[str, Any] = {}
     for arm in others:
@@ -99,7 +100,8 @@ def _comparisons(curves: Curves, worlds: list[str], subject: str, others: Iterab
             continue
         rows = {name: _comparison(curves, (subject, arm), name, both) for name in SCORES}
         seeds = [sum(trial.arm == one for trial in curves if trial.world in both) for one in (subject, arm)]
-        against[arm] = {"score": "speed", **rows.pop("speed"), "seeds": seeds, **rows}
+        where = {"worlds": both} if len(worlds) > 1 else {}
+        against[arm] = {"score": "speed", **rows.pop("speed"), "seeds": seeds, **where, **rows}
     return against
 
 

@@ -65,9 +65,11 @@ def measure(variant: Variant, given: argparse.Namespace) -> int:
     if ended.returncode:
         return ended.returncode  # the study has written what failed, and how it is resumed
     trained = Results.load(given.out / variant.name / RESULT_FILE)
+    commits = {one.seed: one.commit for one in trained.trials.get(variant.arm, [])}
+    command = f"python -m studies.ablations --seeds {given.seeds} --epochs {given.epochs}"
     found = found or VariantResults(
         title=variant.title,
-        command=f"python -m studies.ablations --seeds {given.seeds} --epochs {given.epochs}",
+        command=command,
         date=trained.date,
         commit=trained.commit,
         cores=trained.cores,
@@ -75,7 +77,8 @@ def measure(variant: Variant, given: argparse.Namespace) -> int:
     )
     for seed in seeds:
         if seed not in found.seeds:
-            found.seeds[seed] = evaluate(given.out / variant.name, Trial(variant.arm, WORLD, seed))
+            policy = evaluate(given.out / variant.name, Trial(variant.arm, WORLD, seed))
+            found.add(seed, policy.model_copy(update={"commit": commits[seed]}), command, trained)
             found.save(file)
     return 0
 

@@ -68,8 +68,8 @@ class PairAnswers:
         self.answers.append(answer)
 
     def lacks(self, first: BankSegment, second: BankSegment) -> bool:
-        """Whether this pair has no answer yet."""
-        return not any((one.first, one.second) == (first.name, second.name) for one in self.answers)
+        """Whether this pair has no answer yet, whichever is named first: an answer holds both orders."""
+        return not any({one.first, one.second} == {first.name, second.name} for one in self.answers)
 
 
 def draw_pairs(segments: Sequence[BankSegment], count: int, *, any_gain: bool = False) -> list[Pair]:

@@ -11,7 +11,7 @@ from services.rewardmodel.domain.dataset import SegmentFeatures, pack_states, su
 from shared.game.observation import counters
 from shared.game.recording.segment import read_segment
 from shared.rewardnet import Floats
-from studies.judges.bank import Bank, BankSegment
+from studies.judges.bank import SEGMENT_STEPS, Bank, BankSegment
 from studies.judges.replay import replayed
 
 VIEW: Final = counters.VERSION
@@ -50,7 +50,7 @@ class BankFeatures:
     def of(self, segments: Sequence[BankSegment]) -> list[SegmentFeatures]:
         """The features of segments that were added, as the reward model service reads them from archives."""
         return [
-            SegmentFeatures(pack_states(self._states[one.digest]), one.index * one.steps, one.steps, one.gain, VIEW)
+            SegmentFeatures(pack_states(self._states[one.digest]), one.index * SEGMENT_STEPS, one.steps, one.gain, VIEW)
             for one in segments
         ]
 

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -24,6 +24,7 @@ from studies.plans.situations import stage
 
 SITUATIONS = 40
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,39}")
+NAME_RULE = "up to 40 lower-case letters, digits, dots and hyphens"
 DOUBLES = {"rules": (), "obeying": ("--obey-texts",)}
 """The rules server as a planner, and one that obeys every text of the game."""
 
@@ -35,7 +36,10 @@ def main(argv: list[str]) -> int:
     try:
         results = PlannerResults.load(options.results) if options.results.exists() else PlannerResults()
         with _planner(options) as (name, file):
-            results.rows[name] = row = _measure(name, file, options)
+            row = _measure(name, file, options)
+        # Read again: another command may have added its row meanwhile.
+        results = PlannerResults.load(options.results) if options.results.exists() else results
+        results.rows[name] = row
         results.save(options.results)
     except ModelAway as error:
         sys.stderr.write(f"{error}.\n")
@@ -57,8 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     chosen.add_argument("--planner", type=Path, metavar="FILE", help="planner file; its routes say what is asked")
     chosen.add_argument("--double", choices=sorted(DOUBLES), help="a rules server instead of a model")
     parser.add_argument("--name", type=_name, help="name of the row; default: the double, or the planner file's name")
-    parser.add_argument("--situations", type=int, default=SITUATIONS, help="situations of each mode, at most")
-    parser.add_argument("--texts", type=int, default=len(order_texts()), help="texts with orders; 0: none")
+    parser.add_argument("--situations", type=_count(1), default=SITUATIONS, help="situations of each mode, at most")
+    parser.add_argument("--texts", type=_count(0), default=len(order_texts()), help="texts with orders; 0: none")
     parser.add_argument("--out", type=Path, default=Path("runs/plans"), help="folder of the kept replies")
     parser.add_argument("--results", type=Path, default=Path("runs/plans/planner.json"), help="results file")
     return parser
@@ -66,15 +70,29 @@ def _parser() -> argparse.ArgumentParser:
 
 def _name(text: str) -> str:
     if not NAME.fullmatch(text):
-        raise argparse.ArgumentTypeError("use lower-case letters, digits, dots and hyphens")
+        raise argparse.ArgumentTypeError(f"a name has {NAME_RULE}")
     return text
+
+
+def _count(least: int) -> Callable[[str], int]:
+    """Reads a number from `least` on."""
+
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
+        return int(text)
+
+    return read
 
 
 @contextmanager
 def _planner(options: argparse.Namespace) -> Iterator[tuple[str, PlannerFile]]:
     """The name of the row and the planner file, with a running server for a double."""
     if options.planner is not None:
-        yield options.name or _name(options.planner.stem.lower()), load_planner_file(options.planner, "")
+        name = options.name or options.planner.stem.lower()
+        if not NAME.fullmatch(name):
+            raise InvalidStudy(f"{options.planner}: its name cannot be a row's, which has {NAME_RULE}: use --name")
+        yield name, load_planner_file(options.planner, "")
         return
     with rules_server(*DOUBLES[options.double]) as url:
         yield options.name or options.double, load_planner_file(None, url)
@@ -103,9 +121,11 @@ def _measure(name: str, file: PlannerFile, options: argparse.Namespace) -> PlanR
 
 
 def _command(name: str, options: argparse.Namespace) -> str:
-    planner = f"--double {options.double}" if options.planner is None else f"--planner {options.planner} --name {name}"
+    planner = f"--double {options.double}" if options.planner is None else f"--planner {options.planner}"
+    named = "" if name == options.double else f" --name {name}"
     texts = "" if options.texts == len(order_texts()) else f" --texts {options.texts}"
-    return f"python -m studies.plans {planner} --situations {options.situations}{texts} --results {options.results}"
+    asked = f"{planner}{named} --situations {options.situations}{texts}"
+    return f"python -m studies.plans {asked} --results {options.results}"
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from studies.results import read_results_file
+from studies.results import Results, read_results_file
 from studies.whole_file import write_whole
 
 FOLDER: Final = "docs/results/ablations"
 NOT_MEASURED: Final = "Not measured yet: `python -m studies.ablations` trains the variants and writes their table here."
+SEPARATOR: Final = "; "  # of commands, as in a shell
 HEAD: Final = (
     "| variant | trials | steps | milestones of 16, mean (each trial) | episodes that finish, of 100 (each trial) |\n"
     "|---|---|---|---|---|"
@@ -20,7 +21,10 @@ HEAD: Final = (
 
 
 class EvaluatedPolicy(BaseModel):
-    """How the episodes with the policy of one trial ended; `finished` counts those that finish the world."""
+    """How the episodes with the policy of one trial ended; `finished` counts those that finish the world.
+
+    `commit` is that of the code that trained the trial; None in older files, which name one commit for all trials.
+    """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -28,10 +32,14 @@ class EvaluatedPolicy(BaseModel):
     finished: int = Field(ge=0)
     milestones_mean: float = Field(ge=0)
     deaths: int = Field(ge=0)
+    commit: str | None = None
 
 
 class VariantResults(BaseModel):
-    """The file of one variant: the command, and the evaluated policy of each seed."""
+    """The file of one variant: the commands, and the evaluated policy of each seed.
+
+    Date, commit and cores are those of the newest trials.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -48,6 +56,15 @@ class VariantResults(BaseModel):
         """Milestones of an episode, mean over the seeds; NaN without a seed."""
         return fmean(one.milestones_mean for one in self.seeds.values()) if self.seeds else float("nan")
 
+    def add(self, seed: int, policy: EvaluatedPolicy, command: str, trained: Results) -> None:
+        """Add the policy of a trial that the study `trained` has; `command` measured it."""
+        if command not in self.command.split(SEPARATOR):
+            self.command += SEPARATOR + command
+        for known, one in self.seeds.items():  # of an older file
+            self.seeds[known] = one.model_copy(update={"commit": one.commit or self.commit})
+        self.date, self.commit, self.cores = trained.date, trained.commit, trained.cores
+        self.seeds[seed] = policy
+
     @classmethod
     def load(cls, file: Path) -> Self:
         """Read a file; InvalidStudy if it is missing or damaged."""
@@ -56,7 +73,7 @@ class VariantResults(BaseModel):
     def save(self, file: Path) -> None:
         """Write the file; a reader sees the old one or the new one."""
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(self.model_dump(mode="json"), indent=1) + "\n")
+        write_whole(file, json.dumps(self.model_dump(mode="json", exclude_none=True), indent=1) + "\n")
 
 
 def results_file(folder: Path, variant: str) -> Path:
@@ -69,12 +86,13 @@ def ablations_block(folder: Path) -> str:
     found = {file.stem: VariantResults.load(file) for file in sorted(folder.glob("*.json"))}
     if not found:
         return NOT_MEASURED
-    newest = max(found.values(), key=lambda one: one.date)
+    by_date = sorted(found.values(), key=lambda one: one.date)
+    newest = by_date[-1]
+    commands = dict.fromkeys(command for one in by_date for command in one.command.split(SEPARATOR))
     best_first = sorted(found, key=lambda name: -found[name].milestones)
     lines = [HEAD, *(_line(name, found[name]) for name in best_first)]
-    return f"`{newest.command}` ({newest.cores} cores, {newest.date}, [results](results/ablations)):\n\n" + "\n".join(
-        lines
-    )
+    source = f"`{SEPARATOR.join(commands)}` ({newest.cores} cores, {newest.date}, [results](results/ablations)):"
+    return f"{source}\n\n" + "\n".join(lines)
 
 
 def _line(name: str, found: VariantResults) -> str:

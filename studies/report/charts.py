@@ -1,6 +1,7 @@
 """The pictures of a study: learning curves with intervals, and the scores of single trials. PNG."""
 
 import io
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,9 @@ def draw_curves(curves: Curves) -> bytes:
 
     figure, panels = pyplot.subplots(1, 2, figsize=(12, 4.6), dpi=110)
     for arm in present(curves):
-        found = [curve for trial, curve in curves.items() if trial.arm == arm]
+        own = {trial: curve for trial, curve in curves.items() if trial.arm == arm}
+        worlds = sorted({trial.world for trial in own})
+        found = [[curve for trial, curve in own.items() if trial.world == world] for world in worlds]
         for axes, name in zip(panels, ("share", "finished"), strict=True):
             _draw_arm(axes, arm, found, name)
     for axes, title in zip(panels, ("share of milestones", "share of episodes that finish"), strict=True):
@@ -58,20 +61,27 @@ def present(curves: Curves) -> list[str]:
     return [arm for arm in ARMS if any(trial.arm == arm for trial in curves)]
 
 
-def _draw_arm(axes: Any, arm: str, found: list[Curve], name: str) -> None:
-    """Draw one arm's line and band, up to the evaluation that all of its trials have."""
-    length = min(len(curve.steps) for curve in found)
-    values = np.array([getattr(curve, name)[:length] for curve in found])
-    steps = np.array([curve.steps[:length] for curve in found]).mean(0)
-    low, high = _band(values)
-    axes.plot(steps, iqm_rows(np.sort(values.T, axis=1)), color=COLOURS[arm], label=ARMS[arm].title)
+def _draw_arm(axes: Any, arm: str, found: list[list[Curve]], name: str) -> None:
+    """Draw one arm's line and band, up to the evaluation that all of its trials have; `found`: those of each world."""
+    everywhere = [curve for world in found for curve in world]
+    length = min(len(curve.steps) for curve in everywhere)
+    values = [np.array([getattr(curve, name)[:length] for curve in world]) for world in found]
+    steps = np.array([curve.steps[:length] for curve in everywhere]).mean(0)
+    low, high = band(values)
+    axes.plot(steps, iqm_rows(np.sort(np.concatenate(values).T, axis=1)), color=COLOURS[arm], label=ARMS[arm].title)
     axes.fill_between(steps, low, high, color=COLOURS[arm], alpha=0.12, linewidth=0)
 
 
-def _band(values: Reals) -> tuple[Reals, Reals]:
-    """95 % bootstrap interval of the IQM at every evaluation. `values`: (trials, evaluations)."""
+def band(values: Sequence[Reals]) -> tuple[Reals, Reals]:
+    """95 % bootstrap interval of the IQM at every evaluation. `values`: (trials, evaluations) of each world.
+
+    As in the tables, trials are resampled within their world.
+    """
     rng = np.random.default_rng(0)
-    bounds = [np.quantile(iqm_rows(np.sort(resampled(one, rng), axis=1)), (0.025, 0.975)) for one in values.T]
+    bounds = []
+    for worlds in zip(*(one.T for one in values), strict=True):
+        draws = np.concatenate([resampled(scores, rng) for scores in worlds], axis=1)
+        bounds.append(np.quantile(iqm_rows(np.sort(draws, axis=1)), (0.025, 0.975)))
     low, high = np.array(bounds).T
     return low, high
 

@@ -62,8 +62,14 @@ def to_markdown(summary: Summary) -> str:
 
 
 def compared(row: Mapping[str, Any]) -> str:
-    """A probability of improvement as text. One seed in each arm has no interval: a bootstrap of it has no width."""
-    interval = "one seed each" if max(row["seeds"]) == 1 else f"{row['low']:.2f} to {row['high']:.2f}"
+    """A probability of improvement as text.
+
+    One seed of each arm in each world has no interval: every resample of the bootstrap is the same.
+    """
+    worlds = len(row.get("worlds", ("the only one",)))
+    interval = f"{row['low']:.2f} to {row['high']:.2f}"
+    if max(row["seeds"]) == worlds:  # an arm has a seed in each of them
+        interval = "one seed each" if worlds == 1 else "one seed each in a world, too few for an interval"
     return f"{row['improvement']:.2f} ({interval}), p = {p_text(row['p'])}"
 
 

@@ -7,7 +7,7 @@ kept, because the paths of later entries go through them.
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 from services.trainer.exploration.rollout import FoundState
 from services.trainer.state_archive.archive import ArchiveEntry, PathQuality, StateArchive
 from services.trainer.state_archive.cell import ArchiveCell, parse_cell
+from shared.config.differences import different_paths
 from shared.errors import ContractError, DigestMismatch, Permanent
 from shared.game.observation.episode_memory import EpisodeMemory
 from shared.game.recording.segment import unpack_state
@@ -61,7 +62,7 @@ class ArchiveFile:
         if found is None:
             self.set_fact("plan", wanted)
         elif found != wanted:
-            different = ", ".join(sorted(_differences(found, wanted)))
+            different = ", ".join(sorted(different_paths(found, wanted)))
             raise Permanent(f"{path} holds another exploration (it differs in {different}): choose another folder")
 
     def _check_pages(self) -> None:
@@ -143,16 +144,6 @@ class ArchiveFile:
     def set_fact(self, name: str, value: Any) -> None:
         """Set a fact; the value is JSON data."""
         self._database.execute("insert or replace into facts values (?, ?)", (name, json.dumps(value)))
-
-
-def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[str]:
-    """The facts that differ; a part of one as `rollout.frame_skip`."""
-    for name in {*one, *other}:
-        first, second = one.get(name), other.get(name)
-        if isinstance(first, dict) and isinstance(second, dict):
-            yield from (f"{name}.{part}" for part in {*first, *second} if first.get(part) != second.get(part))
-        elif first != second:
-            yield name
 
 
 def _damage(entry: ArchiveEntry, state: bytes, memory: bytes | None) -> str | None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 from argparse import Namespace
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from studies.ablations.variants import VARIANTS
 from studies.plan import Trial
 from studies.report.ablations import NOT_MEASURED, VariantResults, ablations_block, results_file
 from studies.trial import trial_config
+from tests.unit.studies.invented import curve
 from tests.unit.studies.test_results import opened
 
 
@@ -56,6 +58,14 @@ def test_no_variant_is_left_unchecked() -> None:
     assert set(VARIANTS) == {"method", *LACKS}
 
 
+def train(folder: Path, commit: str, seeds: list[int]) -> None:
+    """What the study of a variant leaves in its folder, with trials of this commit."""
+    file, arm = folder / "result.json", VARIANTS[folder.name].arm
+    results = opened(file)
+    results.add({Trial(arm, "vale", seed): curve(0.0, 0.5) for seed in seeds}, commit, 2)
+    results.save(file)
+
+
 def evaluated(finished: int, milestones: float) -> dict[str, Any]:
     return {"episodes": 100, "finished": finished, "milestones_mean": milestones, "deaths": 3, "run": "some"}
 
@@ -66,7 +76,7 @@ def test_finished_seeds_are_neither_trained_nor_played_again(tmp_path: Path, mon
     def run(command: list[str], **options: Any) -> "subprocess.CompletedProcess[bytes]":
         asked.append(command[3:])
         if command[3] == "study":
-            opened(tmp_path / "out" / "no-window" / "result.json").save(tmp_path / "out" / "no-window" / "result.json")
+            train(tmp_path / "out" / "no-window", "abc", [311, 312])
         return subprocess.CompletedProcess(command, 0, json.dumps(evaluated(len(asked), 4.0)).encode())
 
     monkeypatch.setattr("studies.ablations.__main__.subprocess.run", run)
@@ -78,6 +88,33 @@ def test_finished_seeds_are_neither_trained_nor_played_again(tmp_path: Path, mon
     found = VariantResults.load(results_file(tmp_path, "no-window"))
     assert {seed: one.finished for seed, one in found.seeds.items()} == {311: 2, 312: 3}
     assert (found.commit, found.cores, found.title) == ("abc", 2, VARIANTS["no-window"].title)
+
+
+def test_a_later_seed_names_its_own_commit_and_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, seeds = "abc", [311]
+
+    def run(command: list[str], **options: Any) -> "subprocess.CompletedProcess[bytes]":
+        if command[3] == "study":
+            train(tmp_path / "out" / "method", commit, seeds)
+        return subprocess.CompletedProcess(command, 0, json.dumps(evaluated(1, 4.0)).encode())
+
+    monkeypatch.setattr("studies.ablations.__main__.subprocess.run", run)
+    given = Namespace(seeds="311:312", epochs=2, jobs=1, out=tmp_path / "out", results=tmp_path)
+    assert ablations.measure(VARIANTS["method"], given) == 0
+    file = results_file(tmp_path, "method")
+    invented = {"date": date(2026, 1, 2), "steps": 2 * ablations.EPOCH_STEPS}
+    first = VariantResults.load(file).model_copy(update=invented)
+    assert first.seeds[311].commit == "abc"
+    first.seeds[311] = first.seeds[311].model_copy(update={"commit": None})  # as older files say it
+    first.save(file)
+    commit, seeds, given.seeds = "def", [312, 313], "311:314"
+    assert ablations.measure(VARIANTS["method"], given) == 0
+    found = VariantResults.load(file)
+    assert {seed: one.commit for seed, one in found.seeds.items()} == {311: "abc", 312: "def", 313: "def"}
+    command = "python -m studies.ablations --seeds"
+    assert found.command == f"{command} 311:312 --epochs 2; {command} 311:314 --epochs 2"
+    assert (found.date, found.commit) == (date.today(), "def")
+    assert ablations_block(tmp_path).startswith(f"`{found.command}` (2 cores, {date.today()}, ")
 
 
 def test_policies_of_other_lengths_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,12 +25,15 @@ from shared.store import keys
 from shared.store.memory import MemoryStore
 from shared.store.open import open_store
 from shared.store.port import Store
+from studies.arms import ARMS
 from studies.judged_env import DEVIATION, JudgedEnv
 from studies.judges.play import POLICIES, play_actions, play_policy, record
 from studies.labels.accuracy import label_accuracy
 from studies.labels.labelers import UNSHUFFLED, OracleLabeler, ShuffledLabeler, gained_share
 from studies.labels.noise import NOISELESS, NoisyLabeler, standard_noise
 from studies.random_model import RandomRewardModel, random_model
+from studies.trial import reward_model_source
+from tests.unit.studies.invented import plan
 
 RUN = RunId("play")
 CONFIG = RunConfig(
@@ -209,6 +214,30 @@ def test_labels_are_compared_with_the_milestones_that_segments_gained() -> None:
     assert asyncio.run(accuracy(0.1, 0.9)) == 0.0
     assert asyncio.run(accuracy(0.5, 0.5)) == 0.5
     assert asyncio.run(label_accuracy(store, RunId("nobody"), range(3))) is None
+
+
+def test_labels_are_not_compared_with_the_level_that_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, reached = MemoryStore(), {b"idle": (3, 3), b"good": (0, 1)}
+
+    def manifest(archive: bytes) -> SimpleNamespace:
+        start, end = reached[archive]
+        return SimpleNamespace(milestones_start=start, milestones_end=end)
+
+    async def accuracy() -> float | None:
+        for archive, value in ((b"idle", 0.1), (b"good", 0.9)):
+            name = SegmentId(archive.decode())
+            key = keys.segment(RUN, 0, EpisodeId("e0"), name)
+            scores = invented_scores(name, key, Digest(await store.put(key, archive)), value)
+            await store.put(keys.score(RUN, 0, name), scores.to_bytes())
+        return await label_accuracy(store, RUN, range(1))
+
+    monkeypatch.setattr("studies.labels.accuracy.read_manifest", manifest)
+    assert asyncio.run(accuracy()) == 1.0
+
+
+def test_noisy_labels_need_the_noise_of_the_plan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has no noise for rules-noisy: start the study with `zelda study`"):
+        reward_model_source(ARMS["rules-noisy"], MemoryStore(), plan(), tmp_path)
 
 
 def invented_scores(segment: SegmentId, key: str, digest: Digest, value: float) -> SegmentScores:

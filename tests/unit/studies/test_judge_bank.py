@@ -12,7 +12,8 @@ from services.judge.config import load_phases
 from services.judge.service.loader import SegmentLoader
 from shared.store.memory import MemoryStore
 from studies.judges.bank import FILE, HALVES, Bank, BankError, BankSegment
-from studies.judges.make_bank import SEGMENTS, CandidateEpisode, describe, extended, missing, play_one
+from studies.judges.make_bank import SEGMENTS, CandidateEpisode, _segment, describe, extended, missing, play_one
+from studies.judges.play import Course
 from studies.judges.replay import BankReplay
 from studies.judges.variants import varied
 from tests.unit.studies.small_bank import small_bank
@@ -84,6 +85,12 @@ def test_an_episode_is_played_by_solver_and_chance_and_chosen_by_gain() -> None:
     assert {bank.episodes[segment.episode].half for segment in bank.segments} == set(HALVES)
     assert [one.name for one in bank.segments] == [f"b{place:04d}" for place in range(len(bank.segments))]
     assert describe(bank).startswith(f"{len(bank.segments)} segments of 2 episodes")
+
+
+def test_the_future_of_a_segment_is_known_if_it_was_played() -> None:
+    courses = [Course(place, 300, gain, "") for place, gain in enumerate((0, 1, 2, 0, 1))]
+    assert [_segment(courses, place, False).next_gain for place in range(5)] == [3, 3, None, None, None]
+    assert [_segment(courses, place, True).next_gain for place in range(5)] == [3, 3, 1, 1, 0]
 
 
 def test_a_further_round_adds_what_is_missing_alone() -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from services.judge.config import rules_only
-from studies.judges.answers import AnswersError, AnswersFile, packed, plain
+from shared.contracts.scores import Usage
+from studies.judges.answers import AnswersError, AnswersFile, judges_digest, packed, plain
 from studies.judges.bank import Bank
 from studies.judges.calibration import SpreadCalibration, equal_width_calibration_error, fit
 from studies.judges.orders import (
@@ -104,8 +105,15 @@ def test_a_judge_that_is_too_sure_is_calibrated_on_the_other_half() -> None:
     assert after is not None
     assert before > 0.1
     assert after < 0.06
+    assert found.scale > 4, "the true error is five times the stated one"
     with pytest.raises(ValueError, match="no pair of segments differs in gain"):
         fit(score, error, np.zeros_like(better))
+
+
+def test_a_judge_that_is_sure_and_wrong_has_the_largest_error() -> None:
+    better = gained_more(np.array([1, 0]))
+    assert equal_width_calibration_error(np.array([[0.5, 0.0], [1.0, 0.5]]), better) == 1.0
+    assert equal_width_calibration_error(np.array([[0.5, 1.0], [0.0, 0.5]]), better) == 0.0
 
 
 def test_noise_lowers_the_accuracy_to_the_one_wanted(tmp_path: Path) -> None:
@@ -130,6 +138,61 @@ def test_a_row_has_the_figures_of_the_bar(tmp_path: Path) -> None:
     assert row.ece_raw is not None
     assert row.over_length is None, "no rules, so no length of their texts"
     assert baseline_rows(bank, "dev", kept, 0.8).keys() == {"length-only"}
+
+
+def test_a_row_counts_abstentions_repetitions_variants_and_tokens(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    kept = kept_answers(tmp_path / "one", [[gain] for gain in GAINS])
+    kept.add(answer("b0079", [0]).model_copy(update={"weighted": None}))
+    for place, gain in enumerate(GAINS[:20]):
+        kept.add(answer(f"b{place:04d}", [5 - gain]).model_copy(update={"variant": "shuffled"}))
+        kept.add(answer(f"b{place:04d}", [2]).model_copy(update={"variant": "planted"}))
+    usage = Usage(prompt_tokens=79, cached_tokens=158, output_tokens=237)
+    paid = answer("b0000", [GAINS[0]])
+    kept.add(paid.model_copy(update={"results": [paid.results[0].model_copy(update={"usage": usage})]}))
+    lengths = kept_answers(tmp_path / "two", [[gain] for gain in GAINS[:30]])
+    row = judge_row(bank, "dev", kept, lengths)
+    assert (row.segments, row.abstained) == (79, 1)
+    assert row.flip_rate == 1.0
+    assert row.retest == pytest.approx(-1.0)
+    assert row.ablations == {"planted": (0.5, 0.5, 0.5), "plain of planted": (1.0, 1.0, 1.0)}
+    assert row.tokens_per_1000 == {"prompt": 1_000, "cached": 2_000, "output": 3_000}
+    assert row.over_length == {"pairs_accuracy": (0.0, 0.0, 0.0), "auc": (0.0, 0.0, 0.0)}, "a longer text gained more"
+    assert baseline_rows(bank, "dev", lengths, 0.8)["length-only"].pairs_accuracy == (1.0, 1.0, 1.0)
+    sample = judged_sample(bank, bank.half("dev"), kept.of("plain"))
+    assert np.isnan(sample.following).all(), "no segment of this bank has a known future"
+
+
+def test_a_calibration_is_fitted_on_the_other_half_alone(tmp_path: Path) -> None:
+    bank = imagined_bank(GAINS)
+    other = tuple(replace(one, half="test") if place >= 20 else one for place, one in enumerate(bank.episodes))
+    halved = replace(bank, episodes=other)
+    kept = kept_answers(tmp_path, [[gain] for gain in GAINS])
+    kept.add(answer("b0000", [5 - GAINS[0]]))  # the half dev has an error, the half test has none
+    own = judged_sample(halved, halved.half("dev"), kept.of("plain"))
+    fitted = fit(own.score, own.error, gained_more(own.gain))
+    row = judge_row(halved, "test", kept)
+    assert row.calibration == {"scale": round(fitted.scale, 4), "floor": round(fitted.floor, 4)}
+    assert judge_row(halved, "dev", kept).calibration != row.calibration
+    few = {key: one for key, one in kept.answers.items() if key[0] not in {f"b{place:04d}" for place in range(21)}}
+    kept.answers = few  # 19 of the half dev
+    assert judge_row(halved, "test", kept).calibration is None
+
+
+def test_judges_are_what_they_read_and_not_where_they_are_served() -> None:
+    (judge,) = rules_only().judges
+    changes = ({"route": "elsewhere"}, {"examples": True}, {"temperature": 0.1}, {"frames": 2})
+    made = [rules_only().model_copy(update={"judges": (judge.model_copy(update=change),)}) for change in changes]
+    same, *others = [judges_digest(one) for one in made]
+    assert same == judges_digest(rules_only())
+    assert len({same, *others}) == 4
+
+
+def test_packed_answers_are_equal_bytes_and_older_than_the_plain_file(tmp_path: Path) -> None:
+    kept = kept_answers(tmp_path, [[1], [2]])
+    assert kept.pack().read_bytes()[4:8] == bytes(4), "gzip's time stamp"
+    kept.add(answer("b0002", [3]))
+    assert AnswersFile.load(tmp_path, imagined_bank(GAINS)).answers == kept.answers
 
 
 def test_a_judge_is_compared_with_the_length_on_the_same_pairs(tmp_path: Path) -> None:

@@ -48,6 +48,16 @@ def test_until_all_segments_are_drawn_each_pair_has_a_new_one(gains: list[int]) 
     assert drawn == names
 
 
+def test_a_pair_with_an_answer_is_not_asked_the_other_way_round(tmp_path: Path) -> None:
+    one, other, third = segments()[:3]
+    kept = PairAnswers.open(tmp_path)
+    kept.add(right((one, other)))
+    assert not kept.lacks(one, other)
+    assert not kept.lacks(other, one)
+    assert kept.lacks(one, third)
+    assert kept.lacks(third, other)
+
+
 def test_a_judge_that_knows_is_right_and_does_not_flip() -> None:
     row = pair_row([right(pair) for pair in draw_pairs(segments(), 20)], segments())
     assert row.pairs == 20
@@ -63,6 +73,17 @@ def test_a_judge_that_prefers_a_position_is_a_coin() -> None:
     assert row.pairs_accuracy == (0.5, 0.5, 0.5)
     assert row.flip_rate == 1.0
     assert row.position_preference == pytest.approx(0.3)
+
+
+def test_ties_flip_nothing_and_pairs_of_equal_gain_do_not_count() -> None:
+    known = segments()
+    equal_gain, *rest = [(known[0], known[1]), (known[0], known[2]), (known[0], known[3])]
+    tie = (0.0, 1.0, 0.0)
+    row = pair_row([answered(pair, tie, tie) for pair in (equal_gain, *rest)], known)
+    assert (row.pairs, row.abstained, row.segments) == (2, 0, 3)
+    assert row.flip_rate == 0.0
+    assert row.pairs_accuracy == (0.5, 0.5, 0.5)
+    assert row.seconds_per_segment == 2.0, "six seconds for two pairs of three segments"
 
 
 def test_a_pair_without_both_replies_has_no_label(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,6 +24,7 @@ from studies.judges.bank import Bank
 from studies.judges.sample import judged_sample, noisy, pairs_accuracy
 from studies.labels.bank_model import BankRewardModel
 from studies.labels.bank_store import MODEL, RULES, read_scores, record_bank, segment_id
+from studies.labels.labelers import Labeler, ShuffledLabeler
 from studies.labels.noise import ANSWERS, noise_for
 from studies.labels.votes import MIN_LABELLED, ModelVotes, read_votes
 from studies.plan import InvalidStudy, LabelSettings
@@ -173,6 +175,44 @@ def test_the_gates_refuse_a_model_of_two_segments() -> None:
         return await BankRewardModel(MemoryStore(), store, bank, "llm", "gain").next_model(record, epoch(record, 0))
 
     assert asyncio.run(model()) is None
+
+
+def test_the_newest_usable_model_shapes_the_next_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def card(name: str, usable: bool) -> SimpleNamespace:
+        document = SimpleNamespace(usable=usable, reference=lambda key, digest: name)
+        return SimpleNamespace(card=SimpleNamespace(document=document, key="key", digest="digest"))
+
+    class NoLabels(Labeler):
+        async def label_all(self, record: RunRecord, finished: EpochFinishedRecord) -> None:
+            pass
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    async def chosen(gated: bool, *epochs: SimpleNamespace) -> object:
+        store, record = MemoryStore(), run_record(3)
+        await store.put(keys.epoch_finished(record.run, 0), b"{}")
+        labeler = NoLabels(store, "gain")
+        labeler.gated = gated
+        monkeypatch.setattr(labeler, "_handlers", SimpleNamespace(epoch_finished=nothing))
+        reader = SimpleNamespace(read=lambda record: asyncio.sleep(0, SimpleNamespace(epochs=epochs)))
+        monkeypatch.setattr("studies.labels.labelers.RunViewReader", lambda store: reader)
+        return await labeler.next_model(record, epoch(record, 0))
+
+    monkeypatch.setattr("studies.labels.labelers.is_usable", lambda document: document.usable)
+    cards = (card("old", True), card("good", True), card("refused", False), SimpleNamespace(card=None))
+    assert asyncio.run(chosen(True, *cards)) == "good"
+    assert asyncio.run(chosen(False, *cards)) == "refused", "models of permuted scores need not pass the gates"
+    assert asyncio.run(chosen(True, cards[2])) is None
+    assert (Labeler.gated, ShuffledLabeler.gated) == (True, False)
+
+
+def test_abstentions_are_no_votes(tmp_path: Path) -> None:
+    found = kept(tmp_path, [one.name for one in BANK.segments[: MIN_LABELLED + 1]])
+    found.add(answer("b0000", [3]).model_copy(update={"weighted": None}))
+    votes = read_votes(tmp_path, BANK, ("garden",))
+    assert len(votes.answers) == MIN_LABELLED
+    assert "b0000" not in votes.answers
 
 
 def test_permuted_votes_stay_in_their_world_and_follow_the_seed() -> None:

@@ -10,8 +10,8 @@ import yaml
 from services.trainer.planning.question import ModelAnswer, Question, answered
 from shared.game.emulator.start import StartState
 from studies.plan import InvalidStudy
-from studies.plans.__main__ import main
-from studies.plans.figures import orders_figures
+from studies.plans.__main__ import _command, main
+from studies.plans.figures import PlanRow, orders_figures
 from studies.plans.measure import order_texts, prepare
 from studies.plans.models import ReplyFile, TextShown
 from studies.plans.play import PlayedAnswer, play_plan
@@ -140,6 +140,37 @@ def test_absent_model_ends_the_command_with_one_sentence(tmp_path: Path, capsys:
     said = capsys.readouterr().err
     assert "the model of route dialog gives no answer (unavailable" in said
     assert "remove the route; the replies so far are kept." in said
+
+
+@pytest.mark.parametrize("options", [("--situations", "0"), ("--situations", "-1"), ("--texts", "-1"), ("--name", "A")])
+def test_impossible_options_are_refused(options: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--double", "rules", *options])
+    assert f"argument {options[0]}: " in capsys.readouterr().err
+
+
+def test_planner_file_whose_name_is_no_row_needs_a_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "my planner.yaml"
+    file.write_text(yaml.safe_dump({"routes": {"dialog": {"url": "http://127.0.0.1:9/v1", "model": "away"}}}))
+    assert measured(tmp_path, "--planner", str(file))[0] == 2
+    assert "my planner.yaml: its name cannot be a row's" in capsys.readouterr().err
+
+
+def row(command: str = "some") -> PlanRow:
+    return PlanRow(command=command, date="2026-11-28", cores=1, models=("rules",), modes={})
+
+
+def test_row_of_another_command_stays_and_the_command_repeats_the_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure_slowly(name: str, _: Any, options: Any) -> PlanRow:
+        PlannerResults(rows={"other": row()}).save(options.results)  # another command ends meanwhile
+        return row(_command(name, options))
+
+    monkeypatch.setattr("studies.plans.__main__._measure", measure_slowly)
+    code, found = measured(tmp_path, "--double", "rules", "--name", "again", "--situations", "1")
+    assert (code, set(found.rows)) == (0, {"other", "again"})
+    assert " --double rules --name again --situations 1 --results " in found.rows["again"].command
 
 
 def test_reply_that_was_cut_off_in_the_file_is_asked_again(tmp_path: Path) -> None:

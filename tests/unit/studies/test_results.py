@@ -42,6 +42,37 @@ def test_trials_of_two_machines_come_together(tmp_path: Path) -> None:
     assert [path.name for path in file.parent.iterdir()] == ["garden.json"]
 
 
+def test_a_file_is_ordered_by_arm_world_and_seed_and_keeps_whole_curves(tmp_path: Path) -> None:
+    file, two = tmp_path / "both.json", plan(worlds=("garden", "vale"), episode_lengths=(400, 2_300))
+    results = opened(file, two)
+    places = [("judges", "vale", 1), ("judges", "garden", 10), ("judges", "garden", 9), ("none", "garden", 9)]
+    shares = [0.1 * place for place in range(8)]
+    found = {Trial(*place): curve(*shares, 0.01 * number) for number, place in enumerate(places)}
+    results.add(found, "abc")
+    results.save(file)
+    again = Results.load(file)
+    assert list(again.trials) == ["none", "judges"]
+    order = [(one.world, one.seed) for one in again.trials["judges"]]
+    assert order == [("garden", 9), ("garden", 10), ("vale", 1)]
+    assert again.curves() == found
+
+
+def test_a_file_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    opened(file).save(file)
+    earlier = Results.load(file)
+    earlier.settings["format"] = 1
+    earlier.save(file)
+    with pytest.raises(InvalidStudy, match="holds a study of an earlier version: choose another file"):
+        opened(file)
+
+
+def test_a_file_keeps_the_newest_command(tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    opened(file).save(file)
+    assert Results.open(file, PLAN, "another command", "abc", 2).command == "another command"
+
+
 def test_a_trial_in_the_results_file_is_not_trained_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bramble.solver.walkthrough import solve
@@ -15,6 +16,7 @@ from studies.curves import Curve
 from studies.episode_length import WALKS, episode_length
 from studies.options import parse_arms, parse_seeds
 from studies.plan import InvalidStudy, StudyPlan, Trial
+from studies.report.charts import band
 from studies.report.page import markdown_to_html, render_page
 from studies.report.tables import to_markdown
 from studies.report.verdict import verdict
@@ -140,6 +142,30 @@ def test_arms_differ_only_in_what_their_titles_say() -> None:
         assert changed <= {"rnd", "shaping", "sampling"} | own, name
     assert base.shaping.mode == "none"
     assert not base.rnd
+
+
+def test_arms_change_what_their_titles_say() -> None:
+    config = {name: trial_config(PLAN, Trial(name, "garden", 4)) for name in ARMS}
+    assert (config["events"].rewards, config["judges"].rewards) == ("events", PLAN.run.rewards)
+    assert config["rnd"].ppo.curiosity_view == "novelty/v1"
+    assert config["visits"].ppo.curiosity_view == "cells/v1"
+    assert (config["none"].rnd, config["visits"].rnd) == (False, True)
+    assert config["planner"].planner.mode == "rules"
+    assert config["guided"].guidance.mode == "model"
+    for name in ("none", "visits", "llm", "rules-bank", "llm-shuffled"):  # no label is made of their own segments
+        sampling = config[name].sampling
+        assert (sampling.share, sampling.milestones, sampling.budget) == (0.0, False, 1), name
+    assert config["judges"].sampling == PLAN.run.sampling
+    assert {name for name, one in config.items() if one.shaping.mode == "none"} == {
+        name for name, arm in ARMS.items() if arm.shaping == "none"
+    }
+
+
+def test_restarts_have_the_studys_share_or_a_half_of_the_episodes() -> None:
+    given = PLAN.run.model_copy(update={"restarts": PLAN.run.restarts.model_copy(update={"share": 0.9})})
+    for name in ("backward", "archive-random"):
+        assert trial_config(PLAN, Trial(name, "garden", 4)).restarts.share == 0.5
+        assert trial_config(plan(run=given), Trial(name, "garden", 4)).restarts.share == 0.9
 
 
 def test_arms_that_learn_from_an_archive_are_trained_only_when_asked_for() -> None:
@@ -289,3 +315,45 @@ def test_one_seed_is_shown_as_one_seed_and_not_as_an_interval() -> None:
     assert "(one seed)" in to_markdown(summarise(worlds))
     two = trials("judges", curve(0.5), curve(0.5))
     assert "0.500 (0.500 to 0.500)" in to_markdown(summarise(two))
+
+
+def in_worlds(arm: str, *counts: int) -> dict[Trial, Curve]:
+    """Trials of an arm that `judges` always beats: so many in each world."""
+    found: dict[Trial, Curve] = {}
+    for number, count in enumerate(counts):
+        shares = [0.1 * number + seed / 100 + (0.5 if arm == "judges" else 0.0) for seed in range(count)]
+        found |= trials(arm, *map(curve, shares), world=f"wild:{number}")
+    return found
+
+
+def test_one_seed_in_each_world_is_too_few_for_an_interval() -> None:
+    few = "1.00 (one seed each in a world, too few for an interval), p = 0.50"
+    result = summarise({**in_worlds("judges", 1, 1), **in_worlds("rnd", 1, 1)})
+    assert f"| `rnd` | 2 + 2 | {few} |" in to_markdown(result)
+    said = verdict(result, 4_096)
+    assert any(line.endswith(f"(`rnd`): {few}.") for line in said)
+    assert any(line.startswith("With few seeds an arm (`rnd` 2, `judges` 2)") for line in said)
+    more = summarise({**in_worlds("judges", 2, 1), **in_worlds("rnd", 1, 1)})
+    assert more["against"]["rnd"]["worlds"] == ["wild:0", "wild:1"]
+    assert "| `rnd` | 3 + 2 | 1.00 (1.00 to 1.00), p = " in to_markdown(more)
+    # Of the second world only the judges have a trial: it is not compared.
+    apart = summarise({**in_worlds("judges", 1, 1), **in_worlds("rnd", 1)})
+    assert "| `rnd` | 1 + 1 | 1.00 (one seed each), p = 1.00 |" in to_markdown(apart)
+    assert "worlds" not in summarise(compared_arms())["against"]["rnd"]
+
+
+def test_bands_resample_trials_within_their_world() -> None:
+    low, high = band([np.array([[0.1, 0.2]]), np.array([[0.8, 0.9]])])  # each resample of one trial is that trial
+    assert low == pytest.approx([0.45, 0.55])
+    assert high == pytest.approx([0.45, 0.55])
+    low, high = band([np.array([[0.1, 0.2], [0.8, 0.9]])])
+    assert low == pytest.approx([0.1, 0.2])
+    assert high == pytest.approx([0.8, 0.9])
+
+
+def test_a_study_that_evaluates_no_epoch_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(run=PLAN.run.model_copy(update={"eval_interval": 3})).run.eval_interval == 3
+    options = ["--epochs", "3", "-s", "eval_interval=4"]
+    assert exit_code_of(["study", "garden", *options, "--out", str(tmp_path)]) == USAGE
+    assert "eval_interval 4 evaluates none of 3 epochs: set 3 or less." in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

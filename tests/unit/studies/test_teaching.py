@@ -46,6 +46,12 @@ def compared(known: Bank) -> list[PairAnswer]:
     return found
 
 
+def test_a_segment_that_ended_early_began_at_its_place_in_the_episode() -> None:
+    known = bank("dev", [0, 1])
+    cut = [replace(one, index=2, steps=120) for one in known.segments]
+    assert [(one.first_step, one.steps) for one in features(known).of(cut)] == [(600, 120)] * 2
+
+
 @pytest.fixture(scope="module")
 def labelled() -> LabelledBank:
     dev, test = bank("dev", [0, 1, 2, 0, 3, 1, 0, 2] * 3), bank("test", [0, 2, 1, 0, 3])
@@ -84,6 +90,7 @@ def test_each_way_is_measured_against_ratings_with_the_same_seeds(labelled: Labe
 
 def test_a_small_pool_leaves_ratings_alone() -> None:
     assert ways(19) == [Teaching("ratings")]
+    assert len(ways(20)) == 6
 
 
 def test_pairs_with_unrated_segments_are_no_labels() -> None:
@@ -92,6 +99,8 @@ def test_pairs_with_unrated_segments_are_no_labels() -> None:
     made = label_bank(dev, answers, compared(dev), features(dev), dev.segments)
     assert len(made.pool) == 3
     assert len(made.data) == 3
+    unlabelled = [one.model_copy(update={"backward": None}) for one in compared(dev)]
+    assert label_bank(dev, answers, unlabelled, features(dev), dev.segments).pool == ()
 
 
 def test_pairs_for_labels_are_drawn_without_the_truth() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from services.trainer.driver.epoch_runner import EpochRunner
+from shared.contracts.epoch import EpochStart
 from shared.contracts.run import RunConfig, SamplingConfig
 from studies.judges.bank import Bank
 from studies.labels.bank_store import bank_store, record_bank
@@ -77,6 +79,38 @@ def test_a_trial_of_labels_says_how_right_they_are(
     assert found.label_accuracy == 1.0 or arm != "llm"
     assert found.shaped == int(arm == "llm-shuffled")  # the gates refuse a model of four segments
     assert ("reward model refused" in "".join(capfd.readouterr())) is (arm != "llm-shuffled")
+
+
+@pytest.mark.usefixtures("ray_cluster")
+@pytest.mark.filterwarnings("ignore")  # Ray's own
+def test_a_trial_that_was_killed_goes_on_after_its_finished_epochs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial("judges", "garden", 0)
+    made = plan(arms=("judges",), seeds=(0,), run=TINY, episode_lengths=(300,)).save_or_extend(tmp_path)
+    monkeypatch.setattr("studies.trial.stop_ray", lambda: None)  # other tests go on with this Ray
+    run = EpochRunner.run
+    orders: list[int] = []
+
+    def killed_in_the_second(runner: EpochRunner, order: EpochStart) -> None:
+        orders.append(order.epoch)
+        if orders == [0, 1]:
+            raise KeyboardInterrupt
+        run(runner, order)
+
+    monkeypatch.setattr(EpochRunner, "run", killed_in_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        main([str(tmp_path), *map(str, (trial.arm, trial.world, trial.seed))])
+    records = tmp_path / "stores" / trial.name / "models" / "runs" / trial.name / "epochs"
+    ordered = (records / "epoch_1" / "start.json").read_bytes()
+    assert not made.result_file(tmp_path, trial).exists()
+    assert main([str(tmp_path), *map(str, (trial.arm, trial.world, trial.seed))]) == 0
+    assert orders == [0, 1, 1]
+    assert (records / "epoch_1" / "start.json").read_bytes() == ordered
+    assert len(made.load_curves(tmp_path)[trial].steps) == 2
+    assert not (records.parents[3] / "episodes").exists(), "the segments are removed, models and cards stay"
+    assert main([str(tmp_path), *map(str, (trial.arm, trial.world, trial.seed))]) == 0
+    assert orders == [0, 1, 1]
 
 
 @pytest.mark.usefixtures("ray_cluster")

@@ -127,6 +127,9 @@ def test_the_folder_of_another_exploration_is_refused(tmp_path: Path) -> None:
     cells = replace(PLAN, rollout=replace(PLAN.rollout, tiles_per_cell=9))
     with pytest.raises(Permanent, match=r"it differs in rollout\.tiles_per_cell\)"):
         ArchiveFile(tmp_path / "a.sqlite", cells.facts())
+    ArchiveFile(tmp_path / "c.sqlite", {**PLAN.facts(), "limit": None}).close()
+    with pytest.raises(Permanent, match=r"it differs in limit\)"):  # a fact that another version does not know
+        ArchiveFile(tmp_path / "c.sqlite", PLAN.facts())
     (tmp_path / "text").write_text("no database, but long enough to be read as one " * 40)
     with pytest.raises(Permanent, match="is not an archive of states"):
         ArchiveFile(tmp_path / "text", PLAN.facts())
