@@ -1,4 +1,4 @@
-"""The guards of the consumer loop over the memory bus. test_loop_dead_letters.py covers dead letters."""
+"""The guards of the consumer loop over the memory bus. test_loop_dead_letters.py and test_loop_stop.py cover more."""
 
 import asyncio
 from collections.abc import Sequence
@@ -231,40 +231,6 @@ async def test_failed_work_is_redelivered_although_the_bus_lost_its_signals() ->
         clock.now += BACKOFF_S[0]
         await until(lambda: starts == 2)
     assert await bus.pending(JUDGE_SEGMENTS) == 0
-
-
-async def test_drain_finishes_running_work_and_fetches_nothing() -> None:
-    bus, started, done = MemoryBus(), 0, 0
-
-    async def handler(event: Envelope) -> Sequence[Envelope]:
-        nonlocal started, done
-        started += 1
-        await asyncio.sleep(0.3)
-        done += 1
-        return []
-
-    for number in range(5):
-        await bus.publish(segment_ready(number))
-    async with running(bus, Consumer(replace(JUDGE_SEGMENTS, slots=2), handler)):
-        await until(lambda: started == 2)
-    assert (started, done) == (2, 2)
-    assert await bus.pending(JUDGE_SEGMENTS) == 3
-
-
-async def test_work_beyond_the_drain_budget_is_given_back() -> None:
-    bus, started = MemoryBus(), 0
-
-    async def handler(event: Envelope) -> Sequence[Envelope]:
-        nonlocal started
-        started += 1
-        await asyncio.sleep(60)
-        return []
-
-    await bus.publish(segment_ready())
-    async with running(bus, Consumer(JUDGE_SEGMENTS, handler), drain_s=0.1):
-        await until(lambda: started == 1)
-    [again] = await bus.fetch(JUDGE_SEGMENTS, 1, 0.1)  # no need to wait for the acknowledgement time
-    assert again.attempt == 2
 
 
 async def test_fatal_error_ends_the_loop_and_gives_the_message_back() -> None:

@@ -111,7 +111,7 @@ async def test_failing_event_is_dead_lettered_before_the_bus_stops_delivery() ->
             await asyncio.sleep(0.02)
             clock.now += BACKOFF_S[-1]
     [letter] = await bus.dead.list()
-    assert letter.reason == f"given up after {ATTEMPTS} deliveries; last error: ValueError: a bug"
+    assert letter.reason == f"given up after {ATTEMPTS} failures; last error: ValueError: a bug"
     assert attempts == ATTEMPTS < MAX_DELIVER
 
 

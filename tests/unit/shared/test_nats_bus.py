@@ -1,5 +1,7 @@
 """Guards of the JetStream adapter that need no server: what is sent, and which answers belong to a request."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -80,3 +82,11 @@ async def test_messages_before_a_failure_of_their_request_are_handed_out(code: s
     assert await fetched(pull, 5) == [b"first"]
     with pytest.raises(Transient, match=code):
         await fetched(pull, 5)
+
+
+def test_publishes_are_exported_as_0_before_the_first() -> None:
+    """In a process of its own: other tests publish."""
+    program = "import prometheus_client, shared.bus.metrics; print(prometheus_client.generate_latest().decode())"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    for outcome in ("stored", "repeated", "failed"):
+        assert f'zelda_bus_published_total{{outcome="{outcome}"}} 0.0' in shown.stdout.splitlines()
