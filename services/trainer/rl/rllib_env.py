@@ -149,8 +149,8 @@ class RLlibVectorEnv(VectorEnv):  # type: ignore[type-arg]
             return result
         if final:
             recorder.close()
-        dropped, self._dropped = recorder.dropped - self._dropped, recorder.dropped
-        return replace(result, segments=recorder.written(), dropped=dropped)
+        before, self._dropped = self._dropped, recorder.dropped  # read once: the writer's thread counts on
+        return replace(result, segments=recorder.written(), dropped=self._dropped - before)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the emulators and the recording."""

@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from services.trainer.env.config import EnvConfig
 from services.trainer.env.game_session import GameSession
 from services.trainer.env.vector import ZeldaVectorEnv
+from services.trainer.recording import live_view
 from services.trainer.recording.live_view import (
     TAKE_OVER_S,
     VIEWER_POLL_S,
@@ -19,6 +21,7 @@ from services.trainer.recording.live_view import (
 )
 from services.trainer.recording.recorder import RunnerRecorder
 from shared.contracts.driver import LiveFrame
+from shared.errors import Transient
 from shared.game.recording.png import SIGNATURE
 from shared.game.recording.segment import read_segment
 from shared.store import keys
@@ -111,6 +114,8 @@ async def test_a_viewer_sees_the_game_until_the_mark_grows_old(tmp_path: Path) -
     assert [one.name for one in frame.milestones] == [one.name for one in session.game.milestones]
     await stage.turns(view, seconds=WATCHED_S + VIEWER_POLL_S, session=session)
     assert not view.wanted
+    await stage.turns(view, seconds=VIEWER_POLL_S)
+    assert not view.wanted, "nor does it ask for another picture"
     session.close()
 
 
@@ -128,6 +133,58 @@ async def test_another_runner_takes_over_within_ten_seconds(tmp_path: Path) -> N
     shown = [await stage.watch_once(session, first, second, fourth) for _ in range(6)]
     assert shown == [2] * 6
     session.close()
+
+
+async def test_the_order_of_the_runners_decides_who_shows_its_game(tmp_path: Path) -> None:
+    """Not who looks first: a lower runner is waited for, at the beginning and when the present one has died."""
+    stage, session = Stage(tmp_path), game()
+    first, second, fourth = stage.live(1), stage.live(2), stage.live(4)
+    await stage.turns(fourth, second, first, seconds=VIEWER_POLL_S)
+    shown = [await stage.watch_once(session, fourth, second, first) for _ in range(3)]
+    assert shown[-1] == 1
+    while await stage.watch_once(session, fourth, second) == 1:  # the first runner has died
+        pass
+    shown = [await stage.watch_once(session, fourth, second) for _ in range(3)]
+    assert shown == [2] * 3
+    session.close()
+
+
+async def test_a_runner_that_was_away_stops_showing_its_game(tmp_path: Path) -> None:
+    """It showed its game before, and has not seen yet that another one took over."""
+    stage, session = Stage(tmp_path), game()
+    first, second = stage.live(1), stage.live(2)
+    await stage.turns(first, second, seconds=VIEWER_POLL_S)
+    shown = [await stage.watch_once(session, first, second) for _ in range(3)]
+    assert shown[-1] == 1
+    while await stage.watch_once(session, second) == 1:
+        pass
+    await stage.watch_once(session, second, first)
+    assert [await stage.watch_once(session, second, first) for _ in range(4)] == [2] * 4
+    session.close()
+
+
+async def test_a_store_that_fails_costs_pictures_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_view, "VIEWER_POLL_S", 0.0)
+    looked = asyncio.Event()
+
+    class FailsTwice(MemoryStore):
+        calls = 0
+
+        async def get(self, key: str, digest: str | None = None) -> bytes:
+            self.calls += 1
+            if self.calls <= 2:
+                raise Transient("the store is away")
+            if self.calls > 9:
+                looked.set()
+            return await super().get(key, digest)
+
+    view = LiveFramePublisher(FailsTwice(), every_segment(tmp_path), 1)
+    running = asyncio.ensure_future(view.run())
+    await asyncio.wait({running, waiting := asyncio.ensure_future(looked.wait())}, return_when=asyncio.FIRST_COMPLETED)
+    assert looked.is_set()
+    assert not running.done()
+    for task in (running, waiting):
+        task.cancel()
 
 
 def test_a_drawn_step_is_recorded_and_shown_once(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ def test_a_replay_shows_what_the_policy_saw(play: ArchivedPlay, player: Trajecto
     assert len(rows.actions) == first.steps > 20
     np.testing.assert_array_equal(rows.actions, play.actions[0][: first.steps])
     np.testing.assert_array_equal(rows.observations, play.seen[0][: first.steps])
+    assert rows.total == pytest.approx(player._session.episode.total)
+    assert rows.total != 0
 
 
 def test_a_replay_continues_the_path_of_another_entry(play: ArchivedPlay, player: TrajectoryPlayer) -> None:
@@ -81,11 +83,17 @@ def test_the_same_seed_chooses_the_same_trajectories_and_plays_each_once(play: A
     assert len({entry.number for entry in chosen[0]}) == 3
     references = kept.save(play.archive, chosen[0])
     assert kept.save(play.archive, chosen[1]) == references
+    (begin,) = [entry for entry in play.archive.archive.best() if not entry.quality.steps]
+    assert kept.save(play.archive, [begin]) == [], "the true start shows nothing"
     assert [one.steps for one in references] == [entry.quality.steps for entry in chosen[0] if entry.quality.steps]
     rows = kept.rows(references)
     assert [len(one.actions) for one in rows] == [one.steps for one in references]
     kept.rows(references)
     assert store.reads == len(references)
+    ends = [kept.outline(one).legs[-1].end for one in references for _ in range(2)]
+    assert ends == [one.steps for one in references for _ in range(2)], "each has an outline of its own"
+    kept.rows(references[:1])
+    assert len(kept._rows) == 1, "rows of an earlier order are not kept"
     store.objects[references[0].key] = b"damaged"
     again = ArchiveTrajectories(store, lambda: TrajectoryPlayer(CONFIG.environment()))
     with pytest.raises(DigestMismatch, match=references[0].key):

@@ -33,6 +33,8 @@ def test_segments_of_a_restarted_epoch_do_not_count_against_the_budget() -> None
     stored = ["e0000-r01-v00-0004", "e0000-r01-v00-0005", "e0000-r01-v00-0006", "e0000-r01-v01-0005"]
     assert EpochPlan(0).counting(stored).recorded == 0
     assert EpochPlan(0).counting([f"e0000-r01-v00-{GENERATION}"]).recorded == 1  # of environments that were rebuilt
+    later = EpochPlan(0, first_episodes={"1/0": 5, "1/1": 5})
+    assert later.counting(stored).recorded == 1, "the episode before the first one is not played again"
 
 
 def test_all_segments_count_after_a_checkpoint_in_mid_epoch() -> None:

@@ -102,6 +102,17 @@ def test_the_optimiser_moves_with_the_networks() -> None:
     assert found | {parameter.device for parameter in network(made).parameters()} == {META}
 
 
+def test_a_failed_batch_leaves_nothing_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimiser as well: a checkpoint of its state must not need the device."""
+    made, moves = learner(), []
+    optimizer, there = made.get_optimizer(DEFAULT_MODULE_ID), torch.device("cpu", 0)
+    monkeypatch.setattr(learner_device, "_move", lambda device, *parts: moves.append((device, parts)))
+    with pytest.raises(ZeroDivisionError), learner_device.on_device(there, network(made), optimizer, {}):
+        _ = 1 / 0
+    everything = network(made), optimizer
+    assert moves == [(there, everything), (learner_device.CPU, everything)]
+
+
 def test_a_missing_gpu_is_named_before_the_run_begins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     driver = DriverGroup(learner_device="cuda")

@@ -97,6 +97,22 @@ def test_rewards_that_never_vary_are_left_as_they_are() -> None:
     assert found.tolist() == [0.0] * 5
 
 
+def test_rewards_are_divided_by_the_deviation_of_their_discounted_sums() -> None:
+    """And nothing is subtracted from them: a step that pays nothing is worth nothing, however much others pay."""
+    rewards = np.array([0.0, 4.0, 0.0, 2.0], np.float32)
+    sums = running_returns(rewards, 0.5, 0.0)
+    assert sums.tolist() == [0.0, 4.0, 2.0, 3.0]
+    (found,) = RewardScaler(0.5).scaled([("e", rewards, True)])
+    np.testing.assert_allclose(found, rewards / sums.std(), rtol=1e-6)
+
+
+def test_whitened_observations_have_no_mean_and_unit_deviation() -> None:
+    seen = np.random.default_rng(0).normal(7.0, 0.5, (2_000, 2)).astype(np.float32)
+    white = RewardNormalisation((2,), 0.99, 0.99).whitened(seen)
+    np.testing.assert_allclose(white.mean(0), [0, 0], atol=1e-3)
+    np.testing.assert_allclose(white.std(0), [1, 1], atol=1e-3)
+
+
 def test_whitened_observations_are_bounded_and_equal_after_a_restore() -> None:
     rng = np.random.default_rng(0)
     streams = RewardNormalisation((3,), 0.99, 0.99)

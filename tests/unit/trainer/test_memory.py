@@ -1,5 +1,6 @@
 """A recurrent policy on its own: the learner computes what the player computed, in whole pieces."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from pydantic import ValidationError
 from ray.rllib.core.columns import Columns
 
 from services.trainer.rl.batch import minibatch_pieces
+from services.trainer.rl.env_runner import BatchedEnvRunner, Rollout
 from services.trainer.rl.module import build_policy
 from services.trainer.rl.networks.policy_network import (
     BEGINS,
@@ -16,6 +18,7 @@ from services.trainer.rl.networks.policy_network import (
     MEMORY_SIZE,
     PIECE_STEPS,
     first_memory,
+    forgotten,
     piece_begins,
     rows_of_pieces,
 )
@@ -55,6 +58,47 @@ def test_pieces_of_a_minibatch_may_come_in_any_order(policy: Any) -> None:
     assert len(rows) == 5 + PIECE_STEPS
     chosen = {Columns.OBS: observations[rows], MEMORY: memories[rows], BEGINS: torch.from_numpy(begins)[rows]}
     assert torch.allclose(policy.rows(chosen), logits[rows], atol=1e-5)
+
+
+def test_memory_is_forgotten_where_an_episode_has_ended() -> None:
+    memory = torch.ones(3, MEMORY_SIZE)
+    assert forgotten(memory, np.array([False, True, False]))[:, 0].tolist() == [1, 0, 1]
+
+
+class InnerLoop(BatchedEnvRunner):
+    """The inner loop alone, on a module that remembers how many steps it has seen."""
+
+    def __init__(self, ends: list[np.ndarray]) -> None:
+        self.module: Any = SimpleNamespace(
+            pi=SimpleNamespace(memory_size=1), _forward_exploration=lambda batch: self.outputs(batch[MEMORY])
+        )
+        self.env: Any = SimpleNamespace(unwrapped=None)
+        self._ends = ends
+        self._rollout = Rollout(np.zeros((2, 1), np.float32), np.zeros(2, np.bool_), ["a", "b"])
+        self._memory = torch.zeros(2, 1)
+
+    @staticmethod
+    def outputs(memory: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {
+            Columns.ACTIONS: torch.zeros(2, dtype=torch.long),
+            Columns.ACTION_LOGP: torch.zeros(2),
+            MEMORY: memory + 1,
+        }
+
+    def _try_env_step(self, actions: Any) -> Any:
+        return np.zeros((2, 1), np.float32), np.zeros(2), self._ends.pop(0), np.zeros(2, np.bool_), {}
+
+
+def test_a_runner_empties_the_memory_after_the_step_that_resets() -> None:
+    """The last step of an episode has memory, and so has the one after its end, which shows the next beginning."""
+    never = np.zeros(2, np.bool_)
+    runner = InnerLoop([never, np.array([True, False]), never, never])
+    for _ in range(4):
+        assert runner._step()
+    ended, *open_ = runner._rollout.chunks()
+    assert ended.get_extra_model_outputs(MEMORY)[:, 0].tolist() == [0, 1]
+    assert [chunk.get_extra_model_outputs(MEMORY)[:, 0].tolist() for chunk in open_] == [[0], [0, 1, 2, 3]]
+    assert runner._memory[:, 0].tolist() == [1, 4]
 
 
 def test_gradients_flow_back_through_a_piece(policy: Any) -> None:

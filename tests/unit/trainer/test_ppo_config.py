@@ -2,19 +2,23 @@
 
 import json
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 from torch import Tensor
 
-from services.trainer.rl.batch import ADVANTAGES
+from services.trainer.imitation.demonstrations import Demonstrations
+from services.trainer.imitation.loss import ImitationLoss
+from services.trainer.rl.batch import ADVANTAGES, GAME_TARGETS, WHITENED
 from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.session_config import TrainingSessionConfig
 from services.trainer.settings import DriverGroup
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
-from shared.contracts.learning.ppo import PpoConfig, ValueLoss
+from shared.contracts.learning.ppo import CuriosityView, PpoConfig, ValueLoss
 from shared.contracts.run import RunConfig
 from tests.unit.trainer.test_learner_equals_stock import Unscaled, episodes, learner
 
@@ -84,6 +88,34 @@ def test_the_optimiser_steps_with_the_scheduled_learning_rate() -> None:
     assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([3e-4])
 
 
+@pytest.mark.parametrize("view", ["cells/v1", "novelty/v1"])
+def test_the_loss_is_the_weighted_sum_of_its_parts(view: CuriosityView) -> None:
+    hyper = PpoConfig(value_coefficient=0.3, entropy=0.1, curiosity_view=view, warm_up_steps=0)
+    made = learner(CuriosityPPOLearner, hyper, lean=True, curiosity=True)
+    shown = Demonstrations(np.zeros((2, 128), np.float32), np.array([0, 1]), np.array([0.5, 0.5]))
+    made.imitation = ImitationLoss(shown, coefficient=0.7)
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    found = made.module[DEFAULT_MODULE_ID].unwrapped()._forward_train(rows)
+    loss = made.compute_loss_for_module(module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=found)
+    part = made.drain_metrics()
+    values = part["value_loss"] + part["curiosity_value_loss"]
+    wanted = part["policy_loss"] + 0.3 * values - 0.1 * part["entropy"] + 0.7 * part["imitation_loss"]
+    assert float(loss.detach()) == pytest.approx(wanted + part.get("predictor_loss", 0.0), rel=1e-4)
+    assert ("predictor_loss" in part) == (view == "novelty/v1")
+
+
+def test_the_predictor_learns_from_its_share_of_the_rows() -> None:
+    hyper = PpoConfig(curiosity_view="novelty/v1", warm_up_steps=0, predictor_share=0.2)
+    made = learner(CuriosityPPOLearner, hyper, lean=True, curiosity=True)
+    network = made.module[DEFAULT_MODULE_ID].unwrapped()
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    made.compute_loss_for_module(
+        module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=network._forward_train(rows)
+    )
+    wanted = network.novelty(rows[WHITENED][: round(0.2 * len(rows[ADVANTAGES]))]).mean()
+    assert made.drain_metrics()["predictor_loss"] == pytest.approx(float(wanted.detach()), rel=1e-4)
+
+
 def test_the_entropy_bonus_falls_as_scheduled() -> None:
     made = learner(CuriosityPPOLearner, PpoConfig(entropy=0.4, entropy_end=0.0), lean=True)
     rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
@@ -99,11 +131,49 @@ def test_the_entropy_bonus_falls_as_scheduled() -> None:
     assert [end - begun, end - middle] == pytest.approx([0.4 * entropy, 0.2 * entropy], rel=1e-3)
 
 
+def test_a_gradient_step_has_the_gradient_of_its_own_minibatch() -> None:
+    """The rate is so small that the networks stay: an equal minibatch has an equal gradient, which adds to no other."""
+    made = learner(CuriosityPPOLearner, PpoConfig(learning_rate=1e-12, gradient_norm=1_000.0), lean=True)
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    found = []
+    for _ in range(2):
+        made._update({DEFAULT_MODULE_ID: rows})
+        found.append(torch.cat([one.grad.flatten() for one in made._params.values() if one.grad is not None]).clone())
+    torch.testing.assert_close(found[1], found[0])
+    assert float(found[0].norm()) > 0
+
+
+def test_each_pass_through_a_batch_has_an_order_of_its_own() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(), lean=True)
+    drawn = [
+        minibatch.policy_batches[DEFAULT_MODULE_ID][GAME_TARGETS]
+        for minibatch in made._create_iterator_if_necessary(
+            training_data=SimpleNamespace(episodes=episodes()),
+            num_epochs=3,
+            minibatch_size=75,
+            shuffle_batch_per_epoch=True,
+        )
+    ]
+    first, *others = drawn[:3]
+    for other in others:
+        assert not torch.equal(other, first)
+        torch.testing.assert_close(other.sort().values, first.sort().values)
+
+
 def test_figures_of_an_earlier_batch_are_not_reported_again() -> None:
     made = learner(CuriosityPPOLearner, PpoConfig(), lean=True)
     made.builder(rl_module=made.module, episodes=episodes())
     assert "reward_scale" in made.drain_metrics()
     assert made.drain_metrics() == {}, "all runners are down: nothing was learnt"
+
+
+def test_losses_of_an_earlier_batch_are_not_part_of_the_next_mean() -> None:
+    made = learner(CuriosityPPOLearner, PpoConfig(), lean=True)
+    for updates in (1, 0):
+        rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+        for _ in range(updates):
+            made._update({DEFAULT_MODULE_ID: rows})
+        assert ("policy_loss" in made.drain_metrics()) == bool(updates)
 
 
 @pytest.mark.parametrize(

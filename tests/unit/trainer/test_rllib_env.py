@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -13,15 +13,22 @@ import pytest
 from bramble.registration import bramble_game
 from services.trainer.domain.epoch_metrics import EpisodeSummary
 from services.trainer.driver.session_factory import check_playable
+from services.trainer.other_ways.leg_passes import PassWatch
 from services.trainer.recording.recorder import RunnerRecorder
+from services.trainer.restarts.collector import CellCollector
+from services.trainer.restarts.leg_limits import NO_PROGRESS, LegProgress
+from services.trainer.rl import rllib_env
 from services.trainer.rl.epoch_plan import EpochPlan
 from services.trainer.rl.rllib_env import EpisodeRewarder, RLlibVectorEnv
 from services.trainer.rl.session_config import SESSION_CONFIG, TrainingSessionConfig, UnplayableRun
 from services.trainer.settings import DriverGroup
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
+from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import RunId
-from shared.contracts.run import RunConfig, SamplingConfig
+from shared.contracts.learning.ppo import PpoConfig
+from shared.contracts.learning.restarts import RestartsConfig
+from shared.contracts.run import PlannerConfig, RunConfig, SamplingConfig
 from shared.game.decoding.names import ACTIONS
 from shared.game.emulator.emulator import Emulator
 from shared.game.emulator.start import true_start
@@ -37,6 +44,7 @@ CONFIG = RunConfig(
     rnd=False,
     sampling=SamplingConfig(budget=12, milestones=False),
 )
+DEATH_TRIGGER = 0xCC34
 STEPS = 600  # twenty segments
 
 
@@ -161,8 +169,10 @@ def test_an_epoch_on_kept_emulators_plays_like_one_on_new_ones() -> None:
     play(kept, 0)
     emulators = {id(session.emulator) for session in kept._open_games().sessions}
     assert play(kept, 1) == play(new, 1)
-    assert {id(session.emulator) for session in kept._open_games().sessions} == emulators
+    sessions = kept._open_games().sessions
+    assert {id(session.emulator) for session in sessions} == emulators
     kept.close()
+    assert [session._emulator for session in sessions] == [None, None], "they end with the games"
     new.close()
 
 
@@ -183,6 +193,27 @@ def test_equal_episodes_of_two_epochs_are_different_games() -> None:
         memories.append(games._open_games().sessions[0].emulator.ram_hash())  # the game's chance is in it
     games.close()
     assert memories[0] == memories[2] != memories[1]
+
+
+def test_equal_episodes_of_two_seeds_are_different_games() -> None:
+    drawn = []
+    for seed in (3, 4):
+        games = games_of(seed=seed)
+        drawn.append(games._open_games().sessions[0].episode.seed)
+        games.close()
+    assert drawn[0] != drawn[1]
+
+
+def test_a_resumed_epoch_goes_on_with_its_episode_numbers() -> None:
+    games = games_of(episode_length=5)
+    games.begin_epoch(EpochPlan(2, first_episodes={"0/0": 7}))
+    games.reset()
+    for _ in range(5):
+        games.step(np.zeros(1, np.int64))
+    found = games.collect(final=False)
+    games.close()
+    assert [one.episode for one in found.summaries] == ["e0002-r00-v00-0007"]
+    assert found.next_episodes == {"0/0": 7}
 
 
 def test_only_an_episode_that_the_epoch_cut_short_is_incomplete() -> None:
@@ -219,3 +250,97 @@ def test_segments_that_the_recorder_dropped_are_reported_once() -> None:
         found.append(games.collect(final=False).dropped)
     assert found == [2, 0, 3]
     games.close()
+
+
+class DropsMeanwhile:
+    """A recorder whose writer drops a segment whenever the number is read."""
+
+    reads = 0
+
+    @property
+    def dropped(self) -> int:
+        self.reads += 1
+        return self.reads
+
+    def written(self) -> list[SegmentRef]:
+        return []
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def test_no_segment_that_is_dropped_meanwhile_goes_unreported() -> None:
+    games, recorder = games_of(), DropsMeanwhile()
+    games._recorder = cast(RunnerRecorder, recorder)
+    reported = [games.collect(final=False).dropped for _ in range(3)]
+    games.close()
+    assert sum(reported) == recorder.reads == 3
+
+
+def test_an_epoch_begins_without_the_episodes_of_another() -> None:
+    games = games_of(episode_length=5)
+    for _ in range(5):
+        games.step(np.zeros(1, np.int64))
+    games.begin_epoch(EpochPlan(1))
+    games.reset()
+    assert games.collect(final=False).summaries == []
+    assert len(games.collect(final=True).summaries) == 1, "its own episode is open"
+    games.close()
+
+
+def test_what_led_to_a_death_is_part_of_no_pass() -> None:
+    """Also where the episode goes on: the pass of the leg begins again."""
+    calls: list[str] = []
+    games = games_of(terminal_on_death=False)
+    watch = SimpleNamespace(begin=lambda *seen: calls.append("begin"), add=lambda *seen: calls.append("add"))
+    games._passes = cast(PassWatch, watch)
+    collector = SimpleNamespace(look=lambda env, session: NO_PROGRESS, next_leg=lambda env: 0, goal=None)
+    games._collector = cast(CellCollector, collector)
+    games._open_games().sessions[0].emulator.poke(DEATH_TRIGGER, 0xFF)
+    died = []
+    for _ in range(60):
+        _, _, terminated, _, _ = games.step(np.zeros(1, np.int64))
+        assert not terminated.any()
+        died.append("begin" if games.died[0] else "add")
+    games._passes = games._collector = None
+    games.close()
+    assert calls == died
+    assert died.count("begin") == 1
+
+
+def test_a_summary_says_what_share_of_the_milestones_was_reached() -> None:
+    games = games_of()
+    report = asdict(games._open_games().sessions[0].report()) | {"milestones": 3, "milestones_total": 4}
+    facts = games._summary(0, report).facts
+    games.close()
+    assert (facts["milestones"], facts["milestones_share"]) == (3.0, 0.75)
+
+
+def test_goals_and_points_of_the_trail_are_paid_as_configured() -> None:
+    games = games_of(restarts=RestartsConfig(share=0.5, mode="backward", goal_reward=3, trail_reward=0.5))
+    games.close()
+    assert games._paid(LegProgress(goals=2, points=5)) == {"goal": 6.0, "trail": 2.5}
+
+
+def test_shaping_discounts_as_the_policy_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise shaping would change which policy is best."""
+    made: list[tuple[object, ...]] = []
+    monkeypatch.setattr(rllib_env, "ShapingWrapper", lambda *arguments: made.append(arguments))
+    games = RLlibVectorEnv(
+        {SESSION_CONFIG: TrainingSessionConfig(RunId("play"), CONFIG, PpoConfig(discount=0.9)), "num_envs": 2}
+    )
+    games.begin_epoch(EpochPlan(0, reward_model=b"model"))
+    games._new_shaping()
+    assert made == [(2, CONFIG.shaping, 0.9, b"model")]
+
+
+def test_a_game_that_waits_for_a_model_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    games = games_of(planner=PlannerConfig(mode="rules"))
+    shown = []
+    for waits in (False, True, False):
+        monkeypatch.setattr(games._open_games().sessions[0], "holds", lambda waits=waits: waits)
+        games.step(np.zeros(1, np.int64))
+        assert games.held is not None
+        shown.append(games.held.tolist())
+    games.close()
+    assert shown == [[False], [True], [False]]

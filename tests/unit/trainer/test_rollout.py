@@ -116,3 +116,22 @@ def test_a_death_that_ends_the_episode_is_its_end(rollout: Rollout) -> None:
     ended, *open_ = rollout.chunks()
     assert (ended.id_, ended.is_terminated, len(open_)) == ("b", True, ENVS)
     assert rollout.steps == 5 * ENVS - 1
+
+
+@pytest.mark.parametrize(("endings", "deaths"), [({3: (1, True)}, {}), ({}, {3: 1})], ids=["end", "death"])
+def test_what_ends_in_the_last_step_leaves_no_empty_chunk(
+    rollout: Rollout, endings: dict[int, tuple[int, bool]], deaths: dict[int, int]
+) -> None:
+    play(rollout, endings, steps=4, deaths=deaths)
+    assert [len(chunk) for chunk in rollout.chunks()] == [4] * ENVS
+
+
+def test_a_chunk_has_the_memory_before_each_of_its_steps(rollout: Rollout) -> None:
+    for step in range(4):
+        terminated = np.isin(np.arange(ENVS), [2] if step == 1 else [])
+        results = np.zeros((ENVS, 1), np.float32), np.zeros(ENVS), terminated, np.zeros(ENVS, np.bool_)
+        memory = np.repeat(10 * step + np.arange(ENVS, dtype=np.float32)[:, None], 2, axis=1)
+        rollout.add(np.zeros(ENVS, int), np.zeros(ENVS), (*results, {}), memory=memory)
+    columns = [chunk.get_extra_model_outputs("memory") for chunk in rollout.chunks()]
+    assert all(column.shape[1] == 2 for column in columns)
+    assert [column[:, 0].tolist() for column in columns] == [[2, 12], [0, 10, 20, 30], [1, 11, 21, 31], [32]]

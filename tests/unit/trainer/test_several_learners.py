@@ -13,12 +13,15 @@ import torch
 from ray.rllib.core import DEFAULT_MODULE_ID
 
 from services.trainer.driver.session import TrainingSession
+from services.trainer.rl.batch import ADVANTAGES
 from services.trainer.rl.epoch_plan import EpochPlan
+from services.trainer.rl.learner import CuriosityPPOLearner
 from services.trainer.rl.learners.minibatch_share import MinibatchShare
 from services.trainer.rl.learners.replica import learner_state
 from shared.contracts.learning.ppo import PpoConfig
 from shared.errors import Fatal
 from tests.unit.trainer.corridor_env import corridor_session
+from tests.unit.trainer.test_learner_equals_stock import episodes, learner
 
 RND = PpoConfig(curiosity_view="novelty/v1", curiosity=0.5, warm_up_steps=0, minibatch=250)
 COUNTED_BATCHES = 3
@@ -50,6 +53,37 @@ def test_weighted_means_add_up_to_the_mean_of_all(ranks: int) -> None:
     assert sum(predicted) == pytest.approx(losses[minibatch[:5]].mean())
     within = [share.predictor_ratio * share.weight for share in shares]
     assert within == pytest.approx([share.predicted_weight for share in shares]), "part of a loss of this weight"
+
+
+class Rank:
+    """The place of a learner among others, to whom it is not connected."""
+
+    def __init__(self, rank: int, ranks: int) -> None:
+        self.rank, self.ranks = rank, ranks
+
+
+@pytest.mark.filterwarnings("ignore")  # Ray's own, on import and build
+def test_the_gradients_of_all_shares_add_up_to_that_of_the_whole() -> None:
+    """Of all parts of the loss: the predictor's has another share of the rows than the others."""
+    made = learner(CuriosityPPOLearner, RND, lean=True, curiosity=True)
+    network = made.module[DEFAULT_MODULE_ID].unwrapped()
+    columns = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+
+    def gradient(rows: dict[str, torch.Tensor]) -> torch.Tensor:
+        network.zero_grad()
+        found = network._forward_train(rows)
+        made.compute_loss_for_module(module_id=DEFAULT_MODULE_ID, config=None, batch=rows, fwd_out=found).backward()
+        return torch.cat([one.grad.reshape(-1) for one in network.parameters() if one.grad is not None])
+
+    whole, losses = gradient(columns), made._drain_losses()
+    shares, parts = [], []
+    for rank in range(3):
+        made.gradients = Rank(rank, 3)
+        shares += [gradient(rows) for rows in made._shares(columns, [np.arange(len(columns[ADVANTAGES]))])]
+        parts.append(made._drain_losses())
+    torch.testing.assert_close(torch.stack(shares).sum(0), whole, rtol=1e-4, atol=1e-6)
+    assert {name: sum(part[name] for part in parts) for name in losses} == pytest.approx(losses, rel=1e-4)
+    torch.testing.assert_close(gradient(columns), whole)  # after the batch it is alone again
 
 
 def replica_weights(session: TrainingSession) -> list[dict[str, torch.Tensor]]:
