@@ -124,8 +124,8 @@ def table(rates: Rates) -> str:
     return "\n".join([head, *lines])
 
 
-# `python bench/train.py` with the load ROM, 2 cores, 2026-11-22: 4,355 steps/s by two runners; 2,360 with learning.
-MEASURED = Rates(runner=4_355 / 2, learner=1 / (1 / 2_360 - 1 / 4_355), epoch_steps=300_000)
+# `python bench/train.py` with the load ROM, 2 cores, 2026-11-28: 4,289 steps/s by two runners; 2,738 with learning.
+MEASURED = Rates(runner=4_289 / 2, learner=1 / (1 / 2_738 - 1 / 4_289), epoch_steps=300_000)
 
 
 # `python bench/learner.py`, 2 cores, 2026-11-23, beside other work: CPU seconds, batches of 15, 60 and 150 runners.

@@ -38,8 +38,10 @@ PARENT = (
 
 def alive(pid: int) -> bool:
     """Whether a process runs; a zombie does not."""
-    state = Path(f"/proc/{pid}/stat")
-    return state.exists() and state.read_text().split()[2] != "Z"
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except (FileNotFoundError, ProcessLookupError):  # the second one: it ends between opening and reading
+        return False
 
 
 async def test_a_killed_process_is_restarted(tmp_path: Path) -> None:
