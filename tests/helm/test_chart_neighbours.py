@@ -29,7 +29,7 @@ def test_builds_reach_sources_packages_and_registry(name: str) -> None:
     assert policies(objects, BUILD) == {"deny-all", "dns", "builds"}
     policy = named(objects, "NetworkPolicy", "zelda-builds")["spec"]
     assert policy["policyTypes"] == ["Egress"]
-    assert policy["egress"] == [{"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}]}]
+    assert policy["egress"] == [{"to": [{"ipBlock": {"cidr": network}} for network in ("0.0.0.0/0", "::/0")]}]
 
 
 def test_without_builds_no_policy_allows_them() -> None:

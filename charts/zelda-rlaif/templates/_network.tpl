@@ -98,7 +98,7 @@
 {{- with $provisionHook }}
 {{- $_ := set $edges "provision" (dict "hook" . "pods" (list "provision") "egress" (concat (index $edges "bus-clients").egress (index $edges "store-clients").egress)) }}
 {{- end }}
-{{- $anywhere := list (dict "peers" (list (dict "ipBlock" (dict "cidr" "0.0.0.0/0")))) }}
+{{- $anywhere := list (dict "peers" (list (dict "ipBlock" (dict "cidr" "0.0.0.0/0")) (dict "ipBlock" (dict "cidr" "::/0")))) }}
 {{- if include "zelda.api" (dict "root" . "api" "route" "group" "route.openshift.io/v1") }}
 {{- /* Builds of deploy/openshift run in this namespace, too: they fetch sources and packages, and push images. */}}
 {{- $_ := set $edges "builds" (dict "labelled" "openshift.io/build.name" "egress" $anywhere) }}
