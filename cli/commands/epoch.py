@@ -18,7 +18,7 @@ import typer
 from cli.console import format_number, print_json, print_line, print_status
 from cli.errors import CONFLICT, FAILED, USAGE, CliError
 from cli.run_arguments import parse_fields, run_config
-from cli.service_settings import load_settings
+from cli.service_settings import STORE_URL, load_settings
 from cli.stack.servers import base_environment
 from cli.stack.signals import die_with_parent, run_cancellable
 from cli.stack.user_settings import DRIVER_ROM, find_rom, require_rom
@@ -41,7 +41,6 @@ from shared.store.provision import ProvisionSettings as StoreOnly
 
 app = typer.Typer(help="Train one epoch without bus and judges. `zelda judge` can judge its segments.")
 POLL_S = 0.5
-URL = "ZELDA_STORE__URL"
 STORE = "ZELDA_STORE__"
 PASSED_ON = ("ZELDA_DRIVER__", "ZELDA_LOG__")
 
@@ -84,7 +83,7 @@ def epoch(
 
 def _store_settings(directory: Path | None) -> StoreSettings:
     """Return the store: a directory, created if missing, or the store that the environment names."""
-    if directory is None and URL in os.environ:
+    if directory is None and STORE_URL in os.environ:
         return load_settings(StoreOnly, new_store=True).store
     directory = (directory or Path("runs/.single")).absolute()
     for bucket in keys.BUCKETS:
@@ -94,10 +93,10 @@ def _store_settings(directory: Path | None) -> StoreSettings:
 
 def driver_environment(store_settings: StoreSettings, rom: Path | None) -> dict[str, str]:
     """Build the driver's environment: its own variables, plus those of the store if it is the configured one."""
-    passed_on = (*PASSED_ON, STORE) if os.environ.get(URL) == store_settings.url else PASSED_ON
+    passed_on = (*PASSED_ON, STORE) if os.environ.get(STORE_URL) == store_settings.url else PASSED_ON
     given = {name: value for name, value in os.environ.items() if name.startswith(passed_on)}
     own = {DRIVER_ROM: str(rom)} if rom is not None else {}
-    return {**base_environment(), "ZELDA_LOG__FORMAT": "console", **given, URL: store_settings.url, **own}
+    return {**base_environment(), "ZELDA_LOG__FORMAT": "console", **given, STORE_URL: store_settings.url, **own}
 
 
 async def _train(

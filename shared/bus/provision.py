@@ -10,13 +10,12 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import Final
 
-import structlog
 from nats.js import JetStreamContext, api
 from nats.js import errors as js_errors
 
 from shared.bus.jetstream.bus import AWAY, NatsBus, connect
 from shared.bus.jetstream.config import consumer_config, dead_stream_config, stream_config
-from shared.bus.jetstream.former_consumers import remove_former
+from shared.bus.jetstream.former_consumers import remove_consumer, remove_former
 from shared.bus.subjects import pattern
 from shared.bus.topology import ROLES, STREAMS, Stream, stream_of
 from shared.config.configure import read_or_exit
@@ -25,8 +24,6 @@ from shared.errors import Fatal, Transient, ZeldaError
 
 WAIT_S: Final = 60.0
 IDENTITY: Final = "provision"
-
-log = structlog.get_logger(__name__)
 
 
 async def provision(
@@ -47,7 +44,9 @@ async def provision(
             for subscription in role.subscriptions:
                 stream = stream_of(subscription)
                 if service in without:
-                    await _no_consumer(bus.context, stream.name, subscription.name)
+                    await remove_consumer(
+                        bus.context, stream.name, subscription.name, reason="its service is not deployed"
+                    )
                 else:
                     subjects = [pattern(event) for event in subscription.events]
                     await bus.context.add_consumer(stream.name, consumer_config(subscription, subjects))
@@ -75,14 +74,6 @@ async def _stream(context: JetStreamContext, config: api.StreamConfig) -> None:
         await context.add_stream(config)
     except js_errors.BadRequestError:  # it exists and differs
         await context.update_stream(config)
-
-
-async def _no_consumer(context: JetStreamContext, stream: str, name: str) -> None:
-    try:
-        await context.delete_consumer(stream, name)
-    except js_errors.NotFoundError:
-        return
-    log.warning("consumer removed", stream=stream, consumer=name, reason="its service is not deployed")
 
 
 def _declared(stream: Stream) -> set[str]:

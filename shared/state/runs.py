@@ -51,24 +51,18 @@ class RunRecords:
         """
         if await was_deleted(self._store, record.run):
             raise RunDeleted(record.run)
-        return await self._write(record)
+        return await self.append(record)
 
     async def append(self, record: RunRecord) -> str:
         """Write the next revision and return its digest.
 
         Raises AlreadyExists if another writer was first, RunDeleted if the run was deleted since its record was read.
         """
-        return await self._write(record)
-
-    async def _write(self, record: RunRecord) -> str:
-        """Touch the entry and create the revision; take both back if the run was deleted meanwhile.
-
-        A deletion removes the newest revision, too, so the number of this one may be free again. It would bring the
-        run back without its epochs. The mark is older than the removal: a revision that was not removed finds it.
-        """
         await self._touch(record)
         key = keys.run_revision(record.run, record.revision)
         digest = await self._store.create(key, record.to_bytes())
+        # A deletion removes the newest revision, too, so the number of this one may be free again: it would bring the
+        # run back without its epochs. The mark is older than the removal: a revision that was not removed finds it.
         if await was_deleted(self._store, record.run):
             await self._store.delete(key)
             await self._store.delete(keys.run_index(record.run))

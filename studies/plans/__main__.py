@@ -34,11 +34,10 @@ def main(argv: list[str]) -> int:
     options = _parser().parse_args(argv)
     setup_logging("plans", LogSettings(level="error"))
     try:
-        results = PlannerResults.load(options.results) if options.results.exists() else PlannerResults()
+        _saved(options.results)  # a damaged file is refused before the first question
         with _planner(options) as (name, file):
             row = _measure(name, file, options)
-        # Read again: another command may have added its row meanwhile.
-        results = PlannerResults.load(options.results) if options.results.exists() else results
+        results = _saved(options.results)  # another command may have added its row meanwhile
         results.rows[name] = row
         results.save(options.results)
     except ModelAway as error:
@@ -66,6 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, default=Path("runs/plans"), help="folder of the kept replies")
     parser.add_argument("--results", type=Path, default=Path("runs/plans/planner.json"), help="results file")
     return parser
+
+
+def _saved(file: Path) -> PlannerResults:
+    return PlannerResults.load(file) if file.exists() else PlannerResults()
 
 
 def _name(text: str) -> str:

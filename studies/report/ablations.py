@@ -72,7 +72,6 @@ class VariantResults(BaseModel):
 
     def save(self, file: Path) -> None:
         """Write the file; a reader sees the old one or the new one."""
-        file.parent.mkdir(parents=True, exist_ok=True)
         write_whole(file, json.dumps(self.model_dump(mode="json", exclude_none=True), indent=1) + "\n")
 
 

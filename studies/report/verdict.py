@@ -19,7 +19,7 @@ def verdict(summary: Mapping[str, Any], steps: int) -> list[str]:
     assisted = summary.get("assisted_against", {})
     if not against and not model and not assisted:
         return [
-            "Arms are not compared here: that needs a trial of `judges`, `llm` or an assisted arm beside another one."
+            "Nothing is compared: that needs a trial of `judges`, `llm` or an assisted arm, and one of another arm."
         ]
     lines = _outcomes("Judges learn", "judges", against)
     lines += _outcomes("Agents with a language model's labels (`llm`) learn", "`llm`", model)

@@ -15,8 +15,8 @@ Value = TypeVar("Value")
 MAX_ENDED: Final = 4
 """Ended runs that stay cached, most recently used first. A long run takes tens of megabytes, and users open many."""
 UNUSED_S: Final = 600.0
-"""After which an active run is dropped. The leader reads each every few seconds; a coordinator without the lease does
-not learn that a run has ended, unless a user asks for it."""
+"""Seconds without use after which an active run is dropped. The leader reads each run every few seconds; a coordinator
+without the lease does not learn that a run has ended, unless a user asks for it."""
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from nats.js import errors as js_errors
 from shared.bus.jetstream.config import OWNER
 
 READER_S: Final = 60.0  # longest wait for the pods of the other version, which end one by one
-QUIET_S: Final = 6.0  # without a request or a delivery: longer than the pause of a service between two fetches
+QUIET_S: Final = 6.0  # unread: no request or delivery for longer than a service pauses between two fetches
 POLL_S: Final = 1.0
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ async def remove_former(context: JetStreamContext, stream: str, declared: Collec
             if consumer.num_waiting or delivered != before:
                 quiet[consumer.name] = delivered, now
             elif now - since >= QUIET_S:
-                await _remove(context, stream, consumer.name)
+                await remove_consumer(context, stream, consumer.name, reason="this version does not read it")
         if now > deadline:
             log.warning(
                 "consumers kept: pods of another version read them; after their end provision again",
@@ -58,9 +58,10 @@ def _is_ours(consumer: api.ConsumerInfo) -> bool:
     return OWNER.items() <= (consumer.config.metadata or {}).items()
 
 
-async def _remove(context: JetStreamContext, stream: str, name: str) -> None:
+async def remove_consumer(context: JetStreamContext, stream: str, name: str, *, reason: str) -> None:
+    """Delete a consumer, if it exists, and log why."""
     try:
         await context.delete_consumer(stream, name)
     except js_errors.NotFoundError:
         return
-    log.warning("consumer removed", stream=stream, consumer=name, reason="this version does not read it")
+    log.warning("consumer removed", stream=stream, consumer=name, reason=reason)
