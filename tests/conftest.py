@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from cli.stack import ports
+from shared.telemetry import tracing
 from tests.port_shares import share_of_ports
 from tests.servers import NatsServer, S3Server
 
@@ -38,6 +42,22 @@ def _logging_as_before() -> Iterator[None]:
     yield
     root.handlers[:], root.level = handlers, level
     structlog.reset_defaults()
+
+
+@pytest.fixture
+def tracer_provider(monkeypatch: pytest.MonkeyPatch) -> TracerProvider:
+    """What a process with a collector has; only for this test."""
+    provider = TracerProvider()
+    monkeypatch.setattr(tracing, "_TRACER", provider.get_tracer("test"))
+    return provider
+
+
+@pytest.fixture
+def spans(tracer_provider: TracerProvider) -> InMemorySpanExporter:
+    """The ended spans of this process, as if it sent them to a collector."""
+    exporter = InMemorySpanExporter()
+    tracer_provider.add_span_processor(SimpleSpanProcessor(exporter))
+    return exporter
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from typing import Final
 from cli.errors import USAGE, CliError, end_sentence
 from shared.config.groups import GROUPS
 
+SHARED: Final = ("ZELDA_LOG__", "ZELDA_TRACING__")
 # Prefixes of the variables that each service accepts.
-PREFIXES: Final = {
-    service: ("ZELDA_LOG__", *(f"ZELDA_{group}__" for group in groups)) for service, groups in GROUPS.items()
-}
+PREFIXES: Final = {service: (*SHARED, *(f"ZELDA_{group}__" for group in groups)) for service, groups in GROUPS.items()}
 # The local stack sets these itself: it has its own rules judge, tokens, logs. Other judges belong into a judges file.
 RESERVED: Final = ("ZELDA_JUDGE__DEFAULT_URL", "ZELDA_COORDINATOR__TOKENS_FILE", "ZELDA_COORDINATOR__LOGS_DIR")
 DRIVER_ROM: Final = "ZELDA_DRIVER__ROM"

@@ -14,11 +14,11 @@ from packaging.utils import canonicalize_name
 from deploy.sbom import megabytes
 
 INSTALLED: Final = {
-    "coordinator": "coordinator",
-    "judge": "judge",
-    "exporter": "exporter",
-    "rewardmodel": "rewardmodel",
-    "trainer": "trainer,cluster,judge,client",
+    "coordinator": "coordinator,tracing",
+    "judge": "judge,tracing",
+    "exporter": "exporter,tracing",
+    "rewardmodel": "rewardmodel,tracing",
+    "trainer": "trainer,cluster,judge,client,tracing",
 }
 # Megabytes. A larger image starts noticeably later on a fresh node: find the package that grew.
 BUDGET: Final = {"coordinator": 80, "judge": 80, "exporter": 750, "rewardmodel": 1_250, "trainer": 2_100}

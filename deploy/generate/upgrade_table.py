@@ -91,6 +91,14 @@ CHANGES: Changes = {
     "expose.oauth.image, cookieSecret, resources": ("log-in proxy", {"expose": {"oauth": {"image": {"tag": "4.21"}}}}),
     "networkPolicies.*": ("network policies", {"networkPolicies": {"clients": ["team-a"]}}),
     "hooks.*": ("jobs around an upgrade", {"hooks": {"testEpochSteps": 4_000}}),
+    "tracing.endpoint, sampleRatio, ca, port": (
+        "traces of the services",
+        {"tracing": {"endpoint": "http://collector.observability.svc:4318"}},
+    ),
+    "tracing.modelsEndpoint": (
+        "traces of vLLM and router",
+        {"tracing": {"modelsEndpoint": "http://collector.observability.svc:4317"}},
+    ),
     "monitoring.*": ("scrapes, alerts, dashboards", {"monitoring": {"interval": "15s"}}),
 }
 

@@ -37,7 +37,7 @@ class Handlers:
             exported = await self._exporter.export(place, scores.segment_digest)
         else:
             return []
-        return [wrap(exported, source=SOURCE, fence=event.fence, traceparent=event.traceparent)]
+        return [wrap(exported, source=SOURCE, fence=event.fence)]
 
     async def _selects_segment(self, data: SegmentReady) -> bool:
         if self._policy is ExportPolicy.ALL:

@@ -187,7 +187,7 @@ class Handlers:
 def _trained_event(stored: StoredCard, cause: Envelope) -> Envelope:
     card = stored.card
     data = RmTrained(run=card.run, epoch=card.epoch, key=stored.key, digest=Digest(stored.digest))
-    return wrap(data, source=SOURCE, fence=cause.fence, traceparent=cause.traceparent)
+    return wrap(data, source=SOURCE, fence=cause.fence)
 
 
 def _record_metrics(card: RewardModelCard, result: TrainingResult) -> None:

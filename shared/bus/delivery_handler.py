@@ -16,6 +16,7 @@ import structlog
 
 from shared.bus import metrics
 from shared.bus.consumer import Consumer
+from shared.bus.event_spans import end_with_outcome, process_span
 from shared.bus.outage import OutageDetector
 from shared.bus.port import Bus, Delivery
 from shared.bus.topology import MAX_DELIVER
@@ -24,6 +25,7 @@ from shared.errors import ContractError, Fatal, Permanent, Transient
 from shared.process.bounded_cache import BoundedCache
 from shared.process.failpoints import failpoint
 from shared.process.in_progress import InProgress
+from shared.telemetry.tracing import trace_id
 
 # The bus does the slow retries; adapters retry at most twice, quickly. Upper bounds: the actual pause is random.
 BACKOFF_S: Final = (2.0, 10.0, 30.0, 120.0, 600.0)
@@ -105,8 +107,11 @@ class DeliveryHandler:
         if delivery.attempt >= MAX_DELIVER - 1:
             reason = f"delivered {delivery.attempt} times without an outcome: its handling probably crashes the process"
             return await self._dead(delivery, event, "crashing", reason)
-        with structlog.contextvars.bound_contextvars(**event_fields(event, delivery.attempt)):
-            return await self._handle_event(delivery, event)
+        with process_span(event, self._name, delivery.attempt) as current:
+            with structlog.contextvars.bound_contextvars(**event_fields(event, delivery.attempt, trace_id(current))):
+                outcome = await self._handle_event(delivery, event)
+            end_with_outcome(current, outcome)
+        return outcome
 
     async def _handle_event(self, delivery: Delivery, event: Envelope) -> str:
         try:
@@ -208,8 +213,8 @@ class DeliveryHandler:
             log.error("handling failed unexpectedly", kind=kind, exc_info=error)
 
 
-def event_fields(event: Envelope, delivery: int) -> dict[str, Any]:
+def event_fields(event: Envelope, delivery: int, trace: str | None) -> dict[str, Any]:
     """The fields of every log line about an event."""
     fields: dict[str, Any] = {"run": event.runid, "epoch": event.epoch, "event_id": event.id[:16], "delivery": delivery}
-    segment = getattr(event.data, "segment", None)
-    return {**fields, "type": event.type} if segment is None else {**fields, "type": event.type, "segment": segment}
+    optional = {"segment": getattr(event.data, "segment", None), "trace_id": trace}
+    return {**fields, "type": event.type, **{name: value for name, value in optional.items() if value is not None}}

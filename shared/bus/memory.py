@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from shared.bus.event_spans import publish_span
 from shared.bus.port import ConsumerMissing, DeadLetter, Subscription, UnknownDeadLetter, one_line
 from shared.bus.subjects import subject
 from shared.bus.topology import ACK_WAIT_S, DUPLICATE_WINDOW_S, MAX_DELIVER, ROLES
@@ -56,8 +57,9 @@ class MemoryBus:
         """Hand the event to every subscribed consumer, unless its id was seen within the duplicate window."""
         self._require_connection()
         key = event.id if replay_nonce == 0 else f"{event.id}.{replay_nonce}"
-        if self._record_id(key):
-            self._store(event.to_bytes(), subject(event.data))
+        with publish_span(event) as traced:
+            if self._record_id(key):
+                self._store(traced.to_bytes(), subject(event.data))
 
     def inject(self, raw: bytes, on: str) -> None:
         """Put any bytes on any subject, as a faulty or hostile publisher could."""

@@ -170,6 +170,18 @@ class LogSettings(SettingsGroup):
     format: Literal["json", "console"] = Field("json", description="json for machines, console for people")
 
 
+class TracingSettings(SettingsGroup):
+    """Where traces are sent: spans of events and calls to models."""
+
+    endpoint: HttpUrl | None = Field(
+        None, description="OpenTelemetry collector (OTLP over HTTP), e.g. http://127.0.0.1:4318; default: no spans"
+    )
+    ca_file: CertificateFile | None = Field(None, description="PEM certificates to trust for https://")
+    sample_ratio: float = Field(
+        1.0, ge=0, le=1, description="share of traces that are sent; a trace is sent whole or not at all"
+    )
+
+
 class RomSettings(SettingsGroup):
     """The user's own ROM image, for services that run an emulator. Bramble needs none."""
 
@@ -201,3 +213,4 @@ class ServiceSettings(ProcessSettings):
     http: HttpSettings = Field(default_factory=HttpSettings)
     shutdown: ShutdownSettings = Field(default_factory=ShutdownSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+    tracing: TracingSettings = Field(default_factory=TracingSettings)

@@ -19,7 +19,11 @@ MAX_EVENT_BYTES = 8192  # bigger data belongs into the store; the event carries 
 
 
 class Envelope(Contract):
-    """One event as it travels. `fence` is the coordinator's lease revision; receivers refuse a lower one."""
+    """One event as it travels.
+
+    `fence` is the coordinator's lease revision; receivers refuse a lower one. `traceparent` (W3C) is the span that
+    published the event; the bus sets it if this process, or the one whose event it handles, sends traces.
+    """
 
     specversion: Literal["1.0"] = "1.0"
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -58,7 +62,6 @@ def wrap(
     source: str,
     fence: int = 0,
     time: datetime | None = None,
-    traceparent: str | None = None,
 ) -> Envelope:
     """Put event data into its envelope. Equal data gives the same id, for any publisher, any number of times."""
     return Envelope(
@@ -70,7 +73,6 @@ def wrap(
         runid=data.run,
         epoch=data.epoch,
         fence=fence,
-        traceparent=traceparent,
         data=data,
     )
 

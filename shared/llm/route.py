@@ -38,6 +38,7 @@ from shared.llm.port import (
     TooManyChoices,
 )
 from shared.llm.request_headers import request_headers
+from shared.llm.request_span import end_with_answer, request_span
 from shared.llm.route_metrics import RouteMetrics
 from shared.llm.route_spec import RouteSpec
 from shared.llm.semaphore import AcquireTimeout, AdaptiveSemaphore
@@ -172,7 +173,9 @@ class RouteClient:
             if not self.breaker.admit(time.monotonic()):
                 raise self._breaker_error()
             request.on_send()
-            outcome = await self._attempt(request, body, headers, begun)
+            with request_span(self.name, request) as (current, context):
+                outcome = await self._attempt(request, body, {**headers, **context}, begun)
+                end_with_answer(current, outcome)
             if isinstance(outcome, Completion):
                 return outcome
             remaining = deadline - time.monotonic()

@@ -30,16 +30,21 @@ def run_service(name: str, settings_type: type[S], build: Build[S], argv: Sequen
     from shared.process import failpoints
     from shared.runtime import health
     from shared.telemetry.logging import setup_logging
+    from shared.telemetry.tracing import start_tracing, stop_tracing
 
     setup_logging(name, settings.log)
     try:
         failpoints.arm()
+        start_tracing(name, settings.tracing)
         listener = health.listen(settings.http.host, settings.http.port)
     except (ValueError, OSError) as error:
         where = "" if isinstance(error, ValueError) else f"ZELDA_HTTP__PORT {settings.http.port}: "
         sys.stderr.write(f"{name}: {where}{error}\n")
         return EXIT_CONFIG
-    return asyncio.run(_run(name, settings, build, listener))
+    try:
+        return asyncio.run(_run(name, settings, build, listener))
+    finally:
+        stop_tracing()
 
 
 async def _run(name: str, settings: S, build: Build[S], listener: "socket.socket") -> int:

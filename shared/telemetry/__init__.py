@@ -1,1 +1,1 @@
-"""Structured logs and metrics."""
+"""Structured logs, metrics and traces."""

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from shared.bus.jetstream.bus import NatsBus, connect
 from shared.bus.jetstream.dead_letters import NatsDeadLetters
@@ -293,3 +295,26 @@ async def test_dropped_dead_letter_is_gone(world: World) -> None:
     assert [letter.number for letter in await world.dead.list()] == [second.number]
     with pytest.raises(Permanent, match="no dead letter"):
         await world.dead.get(first.number)
+
+
+async def test_a_published_event_names_the_span_that_published_it(world: World, spans: InMemorySpanExporter) -> None:
+    await world.bus.publish(segment_ready())
+    event = parse((await one(world.bus)).raw)
+    (published,) = spans.get_finished_spans()
+    assert published.name == "publish zelda.segment.ready.v1"
+    assert event.traceparent == traceparent_of(published)
+    assert event.id == segment_ready().id
+
+
+async def test_without_a_collector_an_event_keeps_its_trace(world: World) -> None:
+    sent = segment_ready().model_copy(update={"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
+    await world.bus.publish(sent)
+    assert parse((await one(world.bus)).raw).traceparent == sent.traceparent
+    await world.bus.publish(segment_ready(1))
+    assert parse((await one(world.bus)).raw).traceparent is None
+
+
+def traceparent_of(span: ReadableSpan) -> str:
+    """A span as the header of the W3C names it."""
+    found = span.context
+    return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"

@@ -34,6 +34,7 @@ EVERYTHING: dict[str, Any] = {
         "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379", "secretName": "redis"},
     },
     "rom": {"source": "secret", "name": "game", "path": "game.gbc", "sha256": "0" * 64},
+    "tracing": {"endpoint": "https://collector.observability.svc:4318", "ca": {"name": "collector-ca"}},
 }
 
 

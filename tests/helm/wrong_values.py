@@ -60,6 +60,12 @@ MISTAKES: dict[str, Mistake] = {
     "policies off by word": ({"networkPolicies": {"enabled": "no"}}, "enabled"),
     "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),
     "a job for a run whose name no run may have": ({"jobs": {"evaluation": {"run": "my.run"}}}, "run"),
+    "a collector without scheme": ({"tracing": {"endpoint": "collector:4318"}}, "endpoint"),
+    "a collector with the path of the spans": (
+        {"tracing": {"endpoint": "http://collector:4318/v1/traces"}},
+        "endpoint",
+    ),
+    "more traces than all": ({"tracing": {"sampleRatio": 1.5}}, "sampleRatio"),
     "endless test": ({"hooks": {"testTimeoutSeconds": 1000000}}, "testTimeoutSeconds"),
     # found by the audit of accepted mistakes
     "an even number of votes": ({"judges": {"votes": [4]}}, "votes"),
@@ -117,6 +123,19 @@ MISTAKES: dict[str, Mistake] = {
 PROBABILITIES = {"name": "s", "route": "state", "dimensions": ["progress"], "asking": "probabilities"}
 OWN_SECRETS = {"secrets": {"generate": False}}
 CONFLICTS: dict[str, Conflict] = {
+    "traces of models that have no setting for them": (
+        "openshift",
+        {"platform": {"odhVersion": "3.4"}, "tracing": {"modelsEndpoint": "http://collector:4317"}},
+        "leave it empty, or set platform.odhVersion to 3.5",
+    ),
+    "an endpoint of traces that is set twice": (
+        "dev",
+        {
+            "tracing": {"endpoint": "http://collector:4318"},
+            "services": {"judge": {"env": {"ZELDA_TRACING__ENDPOINT": "http://other:4318"}}},
+        },
+        "the chart sets this variable from other values",
+    ),
     "null for a group": ("dev", {"bus": {"embedded": {"exporter": None}}}, "missing property 'exporter'"),
     "null for a whole section": ("dev", {"judges": None}, "missing property 'judges'"),
     "null for a switch": ("dev", {"expose": {"oauth": {"enabled": None}}}, "missing property 'enabled'"),

@@ -101,6 +101,7 @@ def test_each_service_accepts_its_settings(compose: dict[str, Any], tmp_path: Pa
     given = {
         key: value.replace("/run/secrets", str(secrets))
         for key, value in compose["services"][name]["environment"].items()
+        if value is not None  # else compose takes it from its own environment, if it is there
     }
     environment = {"PATH": os.environ["PATH"], **given}
     command = [sys.executable, "-m", f"services.{name}", "--check-config"]

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -87,15 +87,6 @@ def service(server: NatsServer, store: Path, **settings: str) -> Iterator[Proces
         if process.process.poll() is None:
             process.process.kill()
             process.process.wait(10)
-
-
-@pytest.fixture
-async def bus(nats_server: NatsServer) -> AsyncIterator[NatsBus]:
-    """A provisioned bus without messages."""
-    client = await connect(nats_server.settings, "test")
-    await provision(nats_server.settings)
-    yield client
-    await client.close()
 
 
 async def pending(bus: NatsBus, wanted: int, seconds: float = 10) -> None:

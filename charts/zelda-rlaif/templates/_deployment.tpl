@@ -47,6 +47,7 @@ spec:
             {{- include "zelda.scratchEnv" $root | nindent 12 }}
             {{- include "zelda.storeEnv" $root | nindent 12 }}
             {{- include "zelda.busEnv" $root | nindent 12 }}
+            {{- include "zelda.tracingEnv" $root | nindent 12 }}
             - {name: ZELDA_HTTP__HOST, value: "::"} # IPv4, too
             - {name: ZELDA_HTTP__PORT, value: "8080"}
             - {name: ZELDA_SHUTDOWN__DRAIN_S, value: {{ include "zelda.drainSeconds" $values.graceSeconds | quote }}}
@@ -61,6 +62,7 @@ spec:
           volumeMounts:
             {{- include "zelda.storeMounts" $root | nindent 12 }}
             {{- include "zelda.busMounts" $root | nindent 12 }}
+            {{- include "zelda.tracingMounts" $root | nindent 12 }}
             {{- include (printf "zelda.mounts.%s" $service) $root | nindent 12 }}
         {{- if and (eq $service "coordinator") $root.Values.expose.oauth.enabled }}
         - {{- include "zelda.oauthProxy" $root | nindent 10 }}
@@ -68,6 +70,7 @@ spec:
       volumes:
         {{- include "zelda.storeVolumes" $root | nindent 8 }}
         {{- include "zelda.busVolumes" $self | nindent 8 }}
+        {{- include "zelda.tracingVolumes" $root | nindent 8 }}
         {{- include (printf "zelda.volumes.%s" $service) $root | nindent 8 }}
         {{- if and (eq $service "coordinator") $root.Values.expose.oauth.enabled }}
         # The proxy reads its token once, at its start, and no user can log in after the token's end. It ends with the pod, too.

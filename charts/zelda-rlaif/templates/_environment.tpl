@@ -61,6 +61,29 @@
 {{- end }}
 {{- end }}
 
+{{/* where a service sends its spans, or nothing */}}
+{{- define "zelda.tracingEnv" -}}
+{{- with .Values.tracing }}{{ if .endpoint -}}
+- {name: ZELDA_TRACING__ENDPOINT, value: {{ .endpoint | quote }}}
+- {name: ZELDA_TRACING__SAMPLE_RATIO, value: {{ .sampleRatio | quote }}}
+{{- if .ca.name }}
+- {name: ZELDA_TRACING__CA_FILE, value: /var/run/zelda/tracing-ca/ca.crt}
+{{- end }}
+{{- end }}{{ end }}
+{{- end }}
+
+{{- define "zelda.tracingMounts" -}}
+{{- if and .Values.tracing.endpoint .Values.tracing.ca.name -}}
+- {name: tracing-ca, mountPath: /var/run/zelda/tracing-ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "zelda.tracingVolumes" -}}
+{{- if and .Values.tracing.endpoint .Values.tracing.ca.name -}}
+- {{ include "zelda.caVolume" (dict "name" "tracing-ca" "ca" .Values.tracing.ca) }}
+{{- end }}
+{{- end }}
+
 {{/* the pod's scratch space; besides its volumes, a service may write only here */}}
 {{- define "zelda.scratchEnv" -}}
 - {name: HOME, value: /tmp}

@@ -59,6 +59,10 @@ metadata:
 spec:
   model: {uri: {{ $model.uri | quote }}, name: {{ $model.model | quote }}}
   replicas: {{ $model.replicas }}
+  {{- with .root.Values.tracing.modelsEndpoint }}
+  # Of a request that belongs to a trace; requests from elsewhere begin none.
+  tracing: {exporterEndpoint: {{ . | quote }}, sampler: parentbased_traceidratio, samplerArg: "0"}
+  {{- end }}
   {{- if gt (int $model.gpus) 1 }}
   parallelism: {tensor: {{ $model.gpus }}}
   {{- end }}

@@ -45,6 +45,10 @@
 {{- with int .Values.store.port }}{{ $ports = append $ports . | uniq }}{{ end }}
 {{- $_ := set $edges "store-clients" (dict "pods" $onStore "egress" (list (dict "peers" (list $external) "ports" $ports))) }}
 {{- end }}
+{{- with .Values.tracing.endpoint }}
+{{- $ports := list (include "zelda.urlPort" . | int) }}{{ with int $.Values.tracing.port }}{{ $ports = append $ports . | uniq }}{{ end }}
+{{- $_ := set $edges "tracing" (dict "pods" $services "egress" (list (dict "peers" (list $external) "ports" $ports))) }}
+{{- end }}
 {{- $toModels := dict }}
 {{- if eq .Values.judges.mode "rules" }}
 {{- $toModels = dict "components" (list "rules-judge") "ports" (list 8080) }}
@@ -69,6 +73,9 @@
 {{- if .Values.llm.enabled }}
 {{- $direct := ternary (list) (list (dict "components" $callers "ports" (list 8000))) .Values.llm.useGateway }}
 {{- $_ := set $edges "models" (dict "models" true "ingress" (concat $direct (list (dict "peers" (list $router) "ports" (list 8000 9002)) (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $monitoring) "ports" (list 8000 9090)))) "egress" (list (dict "models" true "ports" (list 8000 5557)) (dict "peers" (list $external) "ports" (list 443 6443)) (dict "peers" (list $source) "ports" (list 443)))) }}
+{{- with .Values.tracing.modelsEndpoint }}
+{{- $_ := set $edges "models-tracing" (dict "models" true "egress" (list (dict "peers" (list $external) "ports" (list (include "zelda.urlPort" . | int))))) }}
+{{- end }}
 {{- end }}
 {{- if $ray }}
 {{- $operator := dict "namespaceSelector" (dict "matchLabels" (dict "kubernetes.io/metadata.name" $policy.rayOperatorNamespace)) }}

@@ -8,6 +8,7 @@
 {{- if and $byTag (not $v.images.tag) (contains "+" .Chart.AppVersion) }}{{ $problems = append $problems (printf "images.tag: the chart's appVersion %s holds a +, which no tag may: name the images' tag, or all images.digests" .Chart.AppVersion) }}{{ end }}
 {{- $problems = concat $problems (include "zelda.problems.apis" . | fromYamlArray) (include "zelda.problems.secrets" . | fromYamlArray) (include "zelda.problems.judging" . | fromYamlArray) (include "zelda.problems.ray" . | fromYamlArray) }}
 {{- if and $v.store.keepSegmentsDays (eq $v.store.mode "bucketclaim") }}{{ $problems = append $problems "store.keepSegmentsDays: a claimed bucket has no lifecycle rule: leave it null with store.mode bucketclaim, and set an expiry in the storage system" }}{{ end }}
+{{- if and $v.tracing.modelsEndpoint $v.llm.enabled (ne $v.platform.odhVersion "3.5") }}{{ $problems = append $problems (printf "tracing.modelsEndpoint: models of release %s have no setting for traces: leave it empty, or set platform.odhVersion to 3.5" $v.platform.odhVersion) }}{{ end }}
 {{- if $v.expose.oauth.enabled }}
 {{- if eq $v.expose.kind "ingress" }}{{ $problems = append $problems "expose.oauth.enabled: an Ingress bypasses the log-in proxy, because only a Route trusts its certificate: set expose.kind to route, or expose.oauth.enabled to false" }}{{ end }}
 {{- if eq $v.expose.kind "none" }}{{ $problems = append $problems "expose.oauth.enabled: nothing leads to the log-in proxy: set expose.kind to route, or expose.oauth.enabled to false" }}{{ end }}
@@ -154,7 +155,7 @@
 {{/* dict root service -> YAML list of the variables in services.<service>.env that the chart sets, too */}}
 {{- define "zelda.duplicateVariables" -}}
 {{- $root := .root }}
-{{- $own := concat (include "zelda.storeEnv" $root | fromYamlArray) (include "zelda.busEnv" $root | fromYamlArray) (include (printf "zelda.env.%s" .service) $root | fromYamlArray) }}
+{{- $own := concat (include "zelda.storeEnv" $root | fromYamlArray) (include "zelda.busEnv" $root | fromYamlArray) (include "zelda.tracingEnv" $root | fromYamlArray) (include (printf "zelda.env.%s" .service) $root | fromYamlArray) }}
 {{- $names := list "ZELDA_HTTP__HOST" "ZELDA_HTTP__PORT" "ZELDA_SHUTDOWN__DRAIN_S" }}{{ range $own }}{{ $names = append $names .name }}{{ end }}
 {{- $found := list }}
 {{- range $variable, $_ := (index $root.Values.services .service).env }}{{ if has $variable $names }}{{ $found = append $found $variable }}{{ end }}{{ end }}

@@ -79,6 +79,10 @@ class ThirdPartyImage(Section):
     digest: Digest = Field("", description="`sha256:…`; pins the image and wins over `tag`")
 
 
+Address = Annotated[str, Field(pattern=r"^$|^https?://[^\s@/]+$")]
+"""Of a server: scheme, host and port; may be empty."""
+
+
 class ConfigMapKey(Section):
     """One file in a ConfigMap."""
 

@@ -4,7 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from deploy.generate.values.field_types import Labels, Name, Resources, Section, ThirdPartyImage, resources
+from deploy.generate.values.field_types import (
+    Address,
+    ConfigMapKey,
+    Labels,
+    Name,
+    Resources,
+    Section,
+    ThirdPartyImage,
+    resources,
+)
 
 _OCTET = r"(25[0-5]|2[0-4]\d|1?\d?\d)"
 _IPV4 = rf"{_OCTET}(\.{_OCTET}){{3}}/(3[0-2]|[12]?\d)"
@@ -69,8 +78,8 @@ class NetworkPoliciesValues(Section):
     keda_namespace: Name = Field("openshift-keda", description="namespace of KEDA, which reads queue lengths")
     external_cidr: Cidr = Field(
         "0.0.0.0/0",
-        description="network of external bus, store, Redis, endpoints, API server and (`expose.oauth`) OAuth server; "
-        "narrow it in production; `::/0` in an IPv6-only cluster",
+        description="network of external bus, store, Redis, endpoints, collector, API server and (`expose.oauth`) "
+        "OAuth server; narrow it in production; `::/0` in an IPv6-only cluster",
     )
     model_source_cidr: Cidr = Field(
         "0.0.0.0/0",
@@ -100,6 +109,30 @@ class MonitoringValues(Section):
     )
     dashboards: bool = Field(True, description="create the dashboards' ConfigMaps")
     grafana: GrafanaValues = Field(default_factory=GrafanaValues, description="Grafana")
+
+
+class TracingValues(Section):
+    """Traces: spans of events and of calls to models."""
+
+    endpoint: Address = Field(
+        "",
+        description="OpenTelemetry collector for the services (OTLP over HTTP), e.g. "
+        "`http://otel-collector.observability.svc:4318`; empty for none",
+    )
+    sample_ratio: float = Field(1.0, ge=0, le=1, description="share of traces that are sent, each of them whole")
+    ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the collector's certificate")
+    port: int = Field(
+        0,
+        ge=0,
+        le=65535,
+        description="additional port to open besides that of the address: the pods' port, if a Service maps to another "
+        "one; 0 for none",
+    )
+    models_endpoint: Address = Field(
+        "",
+        description="the collector for models and llm-d's router (OTLP over gRPC), e.g. "
+        "`http://otel-collector.observability.svc:4317`; empty for none; from release 3.5 on",
+    )
 
 
 class HooksValues(Section):

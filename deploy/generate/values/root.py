@@ -14,6 +14,7 @@ from deploy.generate.values.operations import (
     HooksValues,
     MonitoringValues,
     NetworkPoliciesValues,
+    TracingValues,
 )
 from deploy.generate.values.planner import PlannerValues
 from deploy.generate.values.ray import KueueValues, RayValues
@@ -109,4 +110,5 @@ class Values(Section):
         default_factory=NetworkPoliciesValues, description="network isolation"
     )
     monitoring: MonitoringValues = Field(default_factory=MonitoringValues, description="monitoring")
+    tracing: TracingValues = Field(default_factory=TracingValues, description="traces")
     hooks: HooksValues = Field(default_factory=HooksValues, description="hook jobs and tests")

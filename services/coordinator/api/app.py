@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from starlette.types import ASGIApp
 
 from services.coordinator.api import problems
@@ -34,6 +35,14 @@ ROUTES: Final = (
     *(runs, notes, report, log_lines, now, segments, gallery, replies),
     *(event_stream, dead_letters, session),
 )
+TELEMETRY: Final[TelemetryConfig] = {
+    "exclude": lambda scope: scope["method"] in ("GET", "HEAD", "OPTIONS"),  # pages ask every second
+    "operation_spans": False,
+    "metrics": False,
+    "logs": False,
+    "auto_configure": False,
+}
+"""A request that changes something is a span of a trace. `shared/telemetry/tracing.py` says where spans go."""
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": problems.ProblemDetail, "description": text, "content": {"application/problem+json": {}}}
     for status, text in {
@@ -74,6 +83,7 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,  # it would name http:// behind a router with TLS, and so send the token unencrypted
         responses=ERROR_RESPONSES,
+        telemetry=TELEMETRY,
     )
     app.state.service, app.state.models, app.state.broadcaster = service, models, broadcaster
     app.state.logs = logs

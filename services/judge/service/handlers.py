@@ -210,7 +210,7 @@ class Handlers:
                 "status": status,
             }
         )
-        return wrap(ready, source=SOURCE, fence=event.fence, traceparent=event.traceparent)
+        return wrap(ready, source=SOURCE, fence=event.fence)
 
     def _score_key(self, data: SegmentReady) -> str:
         return keys.score(data.run, data.epoch, data.segment, self._rubric)

@@ -13,6 +13,7 @@ from typing import Final
 from weakref import WeakKeyDictionary
 
 import structlog
+from opentelemetry.trace import SpanKind
 from pydantic import Field
 
 from services.judge.domain.judge_input import JudgeInput
@@ -31,6 +32,7 @@ from shared.state.scores import ScoreReader
 from shared.store import keys
 from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import NotFound, Store
+from shared.telemetry.tracing import fail, span
 
 CANARY_EPOCH: Final = 0  # whose segments are judged again
 log = structlog.get_logger(__name__)
@@ -77,12 +79,12 @@ class JudgeMonitor:
         """Start the checks that this score triggers: canary set, canaries of the epoch, pair audit."""
         if self._canary_size and scores.epoch > CANARY_EPOCH and not ledger.canaries_started:
             ledger.canaries_started = True
-            self._start(self._judge_canaries(ledger), ledger)
+            self._start("check canaries", self._judge_canaries(ledger), ledger)
         if scores.weighted is None:
             return
         before, now = self._previous.get(ledger), ScoredInput(judge_input, scores.weighted)
         if before is not None and audit_draw(scores.segment) < self._audit_share:
-            self._start(self._compare(before, now, ledger), ledger)
+            self._start("check pair", self._compare(before, now, ledger), ledger)
         self._previous[ledger] = now
 
     async def drain(self) -> None:
@@ -156,9 +158,9 @@ class JudgeMonitor:
         if forward and backward:
             ledger.record(pair=PairRow(forward=forward, backward=backward, gap=first.weighted - second.weighted))
 
-    def _start(self, check: Coroutine[None, None, object], ledger: EpochLedger) -> None:
+    def _start(self, name: str, check: Coroutine[None, None, object], ledger: EpochLedger) -> None:
         ledger.pins += 1  # now, because the task takes its first step later
-        task = asyncio.create_task(_log_failure(check))
+        task = asyncio.create_task(_log_failure(name, check))
         self._tasks.add(task)
         task.add_done_callback(partial(self._finish, ledger))
 
@@ -181,12 +183,14 @@ def judge_of_pairs(pool: JudgePool) -> Judge | None:
     return next((judge for judge in pool.judges if "progress" in judge.spec.dimensions), None)
 
 
-async def _log_failure(check: Coroutine[None, None, object]) -> None:
-    """Await a check. A failure is logged, and the report lacks its number."""
-    try:
-        await check
-    except ZeldaError as error:
-        log.warning("check failed", error=str(error))
+async def _log_failure(name: str, check: Coroutine[None, None, object]) -> None:
+    """Await a check, in a span of its own. A failure is logged, and the report lacks its number."""
+    with span(name, SpanKind.INTERNAL, {}) as current:
+        try:
+            await check
+        except ZeldaError as error:
+            fail(current, str(error))
+            log.warning("check failed", error=str(error))
 
 
 def audit_draw(segment: str) -> float:

@@ -17,6 +17,7 @@ from nats.js import JetStreamContext
 from nats.js import errors as js_errors
 
 from shared.bus import metrics
+from shared.bus.event_spans import publish_span
 from shared.bus.jetstream.config import CONSUMER_FIELDS, STREAM_FIELDS, consumer_config, differences, stream_config
 from shared.bus.jetstream.delivery import NatsDelivery
 from shared.bus.jetstream.pull_consumer import PullConsumer
@@ -92,6 +93,10 @@ class NatsBus:
 
     async def publish(self, event: Envelope, *, replay_nonce: int = 0) -> None:
         """Store the event; see the port."""
+        with publish_span(event) as traced:
+            await self._publish(traced, replay_nonce)
+
+    async def _publish(self, event: Envelope, replay_nonce: int) -> None:
         raw = event.to_bytes()
         if len(raw) > MAX_EVENT_BYTES:
             raise Permanent(f"event {event.type} of {len(raw)} bytes: the limit is {MAX_EVENT_BYTES}; use the store")

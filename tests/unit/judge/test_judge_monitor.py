@@ -4,6 +4,7 @@ import asyncio
 
 import httpx
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from services.judge.domain.ledger_rows import LedgerPart
 from services.judge.service.monitor import CanarySet
@@ -90,3 +91,15 @@ async def test_slow_checks_do_not_delay_the_ledger_flush(harness: OpenHarness) -
     part = LedgerPart.from_bytes(await one.store.get(f"{keys.judge_reports_prefix(RUN, 0)}judge-0.json"))
     assert {row.segment for row in part.rows} == {"s0", "s1"}
     assert part.usage["state"].calls == 2
+
+
+async def test_requests_of_a_check_lie_below_its_own_span(harness: OpenHarness, spans: InMemorySpanExporter) -> None:
+    one = harness(canary_segments=1)
+    await judged(one, "s0")
+    spans.clear()
+    await judged(one, "s1", epoch=1)
+    found = spans.get_finished_spans()
+    (check,) = [span for span in found if span.name == "check canaries"]
+    below = [span for span in found if span.parent is not None and span.parent.span_id == check.context.span_id]
+    assert len([span for span in found if span.name.startswith("chat")]) == 6, "three judges on two segments"
+    assert [span.name.partition(" ")[0] for span in below] == ["chat"] * 3

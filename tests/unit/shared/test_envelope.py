@@ -115,7 +115,8 @@ def test_id_differs_by_object_and_by_event_type() -> None:
 
 
 def test_fence_and_trace_travel_with_the_event() -> None:
-    event = parse(wrap(segment_ready().data, source="judge", fence=7, traceparent="00-trace").to_bytes())
+    sent = wrap(segment_ready().data, source="judge", fence=7).model_copy(update={"traceparent": "00-trace"})
+    event = parse(sent.to_bytes())
     assert (event.source, event.fence, event.traceparent) == ("judge", 7, "00-trace")
 
 
