@@ -20,6 +20,7 @@ from shared.telemetry import metrics
 from shared.telemetry.log_once import LogOnce
 
 EXPORT_S: Final = 5.0  # to send one batch, with all attempts; it may delay the end of a process
+PATH: Final = "/v1/traces"  # of spans, below a collector's address
 LIBRARY: Final = "opentelemetry.exporter"  # its loggers
 
 LOST: Final = metrics.counter("tracing_lost_spans_total", "spans that the collector did not take")
@@ -33,7 +34,8 @@ def provider(service: str, settings: TracingSettings, endpoint: str) -> TracerPr
         resource=Resource.create({"service.name": f"zelda-{service}", "service.version": version("zelda-rlaif")}),
     )
     authority = None if settings.ca_file is None else str(settings.ca_file)
-    exporter = OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces", certificate_file=authority, timeout=EXPORT_S)
+    base = endpoint.rstrip("/").removesuffix(PATH)
+    exporter = OTLPSpanExporter(f"{base}{PATH}", certificate_file=authority, timeout=EXPORT_S)
     made.add_span_processor(BatchSpanProcessor(ObservedExporter(exporter)))
     return made
 

@@ -34,8 +34,7 @@ def start_tracing(service: str, settings: TracingSettings) -> None:
         from shared.telemetry.span_export import provider  # loads OpenTelemetry's SDK
     except ImportError as error:
         raise TracingUnavailable(
-            "ZELDA_TRACING__ENDPOINT is set, but the packages that send spans are not installed: "
-            "pip install zelda-rlaif[tracing]"
+            "ZELDA_TRACING__ENDPOINT is set, but the packages that send spans are missing: install the extra `tracing`"
         ) from error
     trace.set_tracer_provider(provider(service, settings, settings.endpoint))
 

@@ -59,6 +59,7 @@ def test_the_collectors_authority_is_mounted_where_the_setting_says() -> None:
     [
         ({"endpoint": COLLECTOR}, [4318]),
         ({"endpoint": "https://collector.example.com"}, [443]),
+        ({"endpoint": "https://tempo.example.com:8443/api/traces/v1/rl"}, [8443]),
         ({"endpoint": "http://collector.observability.svc", "port": 4318}, [80, 4318]),
     ],
 )

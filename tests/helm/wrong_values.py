@@ -61,10 +61,8 @@ MISTAKES: dict[str, Mistake] = {
     "scrape interval without unit": ({"monitoring": {"interval": "30"}}, "interval"),
     "a job for a run whose name no run may have": ({"jobs": {"evaluation": {"run": "my.run"}}}, "run"),
     "a collector without scheme": ({"tracing": {"endpoint": "collector:4318"}}, "endpoint"),
-    "a collector with the path of the spans": (
-        {"tracing": {"endpoint": "http://collector:4318/v1/traces"}},
-        "endpoint",
-    ),
+    "a collector with a password": ({"tracing": {"endpoint": "http://me:secret@collector:4318"}}, "endpoint"),
+    "a collector for models with a path": ({"tracing": {"modelsEndpoint": "http://c:4317/v1"}}, "modelsEndpoint"),
     "more traces than all": ({"tracing": {"sampleRatio": 1.5}}, "sampleRatio"),
     "endless test": ({"hooks": {"testTimeoutSeconds": 1000000}}, "testTimeoutSeconds"),
     # found by the audit of accepted mistakes

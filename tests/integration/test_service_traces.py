@@ -17,10 +17,11 @@ TRACE = "0af7651916cd43dd8448eb211c80319c"
 ENDPOINT = "ZELDA_TRACING__ENDPOINT"
 
 
+@pytest.mark.parametrize("path", ["", "/", "/v1/traces"])
 async def test_a_collector_receives_the_way_of_a_segment_through_a_service(
-    nats_server: NatsServer, bus: NatsBus, tmp_path: Path
+    nats_server: NatsServer, bus: NatsBus, tmp_path: Path, path: str
 ) -> None:
-    with otlp_collector() as collector, service(nats_server, tmp_path, **{ENDPOINT: collector.url}) as process:
+    with otlp_collector() as collector, service(nats_server, tmp_path, **{ENDPOINT: collector.url + path}) as process:
         await asyncio.to_thread(process.wait_ready)
         await bus.publish(segment_ready().model_copy(update={"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"}))
         await pending(bus, 0)

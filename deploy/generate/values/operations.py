@@ -114,7 +114,7 @@ class MonitoringValues(Section):
 class TracingValues(Section):
     """Traces: spans of events and of calls to models."""
 
-    endpoint: Address = Field(
+    endpoint: Annotated[str, Field(pattern=r"^$|^https?://[^\s@]+$")] = Field(
         "",
         description="OpenTelemetry collector for the services (OTLP over HTTP), e.g. "
         "`http://otel-collector.observability.svc:4318`; empty for none",

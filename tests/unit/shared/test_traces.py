@@ -176,5 +176,5 @@ def test_a_share_of_the_traces_is_sent() -> None:
 def test_without_the_packages_an_endpoint_is_refused_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "shared.telemetry.span_export", None)
     start_tracing("judge", TracingSettings())
-    with pytest.raises(TracingUnavailable, match=r"pip install zelda-rlaif\[tracing\]"):
+    with pytest.raises(TracingUnavailable, match="install the extra `tracing`"):
         start_tracing("judge", TracingSettings(endpoint="http://127.0.0.1:9"))
