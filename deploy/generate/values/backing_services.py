@@ -6,6 +6,7 @@ from pydantic import Field
 
 from deploy.generate.values.field_types import (
     ConfigMapKey,
+    FurtherPort,
     Name,
     Resources,
     Section,
@@ -98,13 +99,7 @@ class StoreValues(Section):
         "zelda", description="prefix of both bucket names"
     )
     endpoint: Url = Field("", description="address of an external server")
-    port: int = Field(
-        0,
-        ge=0,
-        le=65535,
-        description="additional port to open besides that of the address: the pods' port, if a Service in the cluster "
-        "maps to another one (MinIO: 443 to 9000); 0 for none",
-    )
+    port: FurtherPort = 0
     region: str = Field("us-east-1", description="region name sent with every request")
     secret_name: Name = Field("", description="Secret with the key pair; empty uses the generated one")
     access_key: str = Field("AWS_ACCESS_KEY_ID", description="entry of that Secret with the access key")

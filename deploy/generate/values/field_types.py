@@ -81,6 +81,15 @@ class ThirdPartyImage(Section):
 
 Address = Annotated[str, Field(pattern=r"^$|^https?://[^\s@/]+$")]
 """Of a server: scheme, host and port; may be empty."""
+FurtherPort = Annotated[
+    int,
+    Field(
+        ge=0,
+        le=65535,
+        description="additional port to open besides that of the address: the pods' port, if a Service in the cluster "
+        "maps to another one (MinIO: 443 to 9000); 0 for none",
+    ),
+]
 
 
 class ConfigMapKey(Section):

@@ -7,6 +7,7 @@ from pydantic import ConfigDict, Field
 from deploy.generate.values.field_types import (
     Address,
     ConfigMapKey,
+    FurtherPort,
     Name,
     Placement,
     Quantity,
@@ -65,13 +66,7 @@ class ExternalJudgesValues(Section):
         "`http://proxy.example.com:3128`; the network policy opens its port in place of theirs; empty for none",
     )
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the endpoints' certificates")
-    port: int = Field(
-        0,
-        ge=0,
-        le=65535,
-        description="additional port to open besides those of the addresses: the pods' port, "
-        "if a Service in the cluster maps to another one; 0 for none",
-    )
+    port: FurtherPort = 0
 
 
 class PriceValues(Section):

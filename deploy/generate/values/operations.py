@@ -7,6 +7,7 @@ from pydantic import Field
 from deploy.generate.values.field_types import (
     Address,
     ConfigMapKey,
+    FurtherPort,
     Labels,
     Name,
     Resources,
@@ -121,13 +122,7 @@ class TracingValues(Section):
     )
     sample_ratio: float = Field(1.0, ge=0, le=1, description="share of traces that are sent, each of them whole")
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the collector's certificate")
-    port: int = Field(
-        0,
-        ge=0,
-        le=65535,
-        description="additional port to open besides that of the address: the pods' port, if a Service maps to another "
-        "one; 0 for none",
-    )
+    port: FurtherPort = 0
     models_endpoint: Address = Field(
         "",
         description="the collector for models and llm-d's router (OTLP over gRPC), e.g. "
