@@ -56,7 +56,7 @@ async def connect() -> AsyncIterator[Connect]:
     opened = []
 
     def route(name: str, url: str, *, use_direct: bool = False, **fields: object) -> RouteClient:
-        values = {"url": url, "total_timeout_s": TOTAL_S, "connect_timeout_s": 0.5, "wait_s": 2.0, **fields}
+        values = {"url": url, "total_timeout_s": TOTAL_S, "wait_s": 2.0, **fields}
         opened.append(RouteClient(name, RouteSpec.model_validate(values), ROUTES, use_direct=use_direct))
         return opened[-1]
 
@@ -119,7 +119,7 @@ async def test_every_outage_ends_in_time_with_at_most_two_attempts(
 async def test_refused_and_unreachable_addresses_end_in_time(connect: Connect) -> None:
     with unreachable() as hole:
         for url in (refusing_url(), hole):
-            route = connect("bad", url)
+            route = connect("bad", url, connect_timeout_s=0.5)
             begun = time.monotonic()
             with pytest.raises(RouteUnavailable):
                 await ask(route)
