@@ -11,7 +11,7 @@ from typing import Final
 from opentelemetry.trace import Span, SpanKind
 
 from shared.contracts.envelope import Envelope
-from shared.telemetry.tracing import Attributes, fail, span, traceparent
+from shared.telemetry.tracing import Attributes, fail, span, trace_context
 
 FAILED: Final = frozenset({"dead", "retried"})  # outcomes of a handling
 
@@ -20,13 +20,12 @@ FAILED: Final = frozenset({"dead", "retried"})  # outcomes of a handling
 def publish_span(event: Envelope) -> Iterator[Envelope]:
     """A span for publishing the event; yields the event with the span as its `traceparent`."""
     with span(f"publish {event.type}", SpanKind.PRODUCER, _attributes(event, "send")):
-        parent = traceparent()
-        yield event if parent is None else event.model_copy(update={"traceparent": parent})
+        yield event.model_copy(update=trace_context())
 
 
 @contextmanager
 def process_span(event: Envelope, consumer: str, delivery: int) -> Iterator[Span]:
-    """A span for one handling of the event, below the one that published it."""
+    """A span for one handling of the event, a child of the one that published it."""
     attributes = {
         **_attributes(event, "process"),
         "messaging.consumer.group.name": consumer,
@@ -37,7 +36,7 @@ def process_span(event: Envelope, consumer: str, delivery: int) -> Iterator[Span
 
 
 def end_with_outcome(current: Span, outcome: str) -> None:
-    """Note how a handling ended."""
+    """Record how a handling ended."""
     current.set_attribute("zelda.outcome", outcome)
     if outcome in FAILED:
         fail(current, outcome)

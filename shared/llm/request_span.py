@@ -1,4 +1,4 @@
-"""The span of one request to a model. A server that traces (vLLM, llm-d's router) adds its own spans below it.
+"""The span of one request to a model. A server that traces (vLLM, llm-d's router) adds its own spans as children.
 
 Names and attributes follow OpenTelemetry's conventions for generative AI
 (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/).
@@ -11,7 +11,7 @@ from opentelemetry.trace import Span, SpanKind
 
 from shared.llm.call_outcome import CallOutcome
 from shared.llm.port import Completion, CompletionRequest
-from shared.telemetry.tracing import Attributes, fail, span, traceparent
+from shared.telemetry.tracing import Attributes, fail, span, trace_context
 
 
 @contextmanager
@@ -25,12 +25,11 @@ def request_span(route: str, request: CompletionRequest) -> Iterator[tuple[Span,
         "zelda.route": route,
     }
     with span(f"chat {model}".rstrip(), SpanKind.CLIENT, attributes) as current:
-        parent = traceparent()
-        yield current, {} if parent is None else {"traceparent": parent}
+        yield current, trace_context()
 
 
 def end_with_answer(current: Span, answer: Completion | CallOutcome) -> None:
-    """Note what the request cost, or why it failed."""
+    """Record what the request cost, or why it failed."""
     if isinstance(answer, CallOutcome):
         fail(current, answer.detail)
         return

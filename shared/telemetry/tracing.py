@@ -1,7 +1,7 @@
-"""Traces: the way of a segment through services and models, as spans in an OpenTelemetry collector.
+"""Traces: the path of a segment through services and models, as spans in an OpenTelemetry collector.
 
 Spans are sent only with `tracing.endpoint`. The context travels as a `traceparent`
-(https://www.w3.org/TR/trace-context/) in events and in requests to models. Code that sends no spans passes it on.
+(https://www.w3.org/TR/trace-context/) in events and in requests to models. A process that sends no spans propagates it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ from shared.config.settings import TracingSettings
 MAX_STATUS_LENGTH: Final = 500  # characters of an error's text
 
 _PROPAGATOR: Final = TraceContextTextMapPropagator()
-_TRACER = trace.get_tracer("zelda-rlaif")  # until there is a provider, its spans only pass the context on
+_TRACER = trace.get_tracer("zelda-rlaif")  # without a provider, its spans only propagate the context
 
 Attributes = Mapping[str, str | int | float]
 
 
 class TracingUnavailable(ValueError):
-    """Spans shall be sent, but the packages for it are not installed."""
+    """A collector is configured, but the packages that send spans are not installed."""
 
 
 def start_tracing(service: str, settings: TracingSettings) -> None:
@@ -48,7 +48,7 @@ def stop_tracing() -> None:
 
 @contextmanager
 def span(name: str, kind: SpanKind, attributes: Attributes, *, parent: str | None = None) -> Iterator[Span]:
-    """A span around the block, below the `traceparent` of `parent`, else below the current span.
+    """A span around the block: a child of `parent`, a `traceparent`, or else of the current span.
 
     An exception that leaves the block is the span's error.
     """
@@ -62,11 +62,12 @@ def fail(current: Span, reason: str) -> None:
     current.set_status(Status(StatusCode.ERROR, reason[:MAX_STATUS_LENGTH]))
 
 
-def traceparent() -> str | None:
-    """The context of the current span as a header value; None outside of a trace."""
+def trace_context() -> dict[str, str]:
+    """The current span as `traceparent`, for an event or the headers of a request; empty outside of a trace."""
     carrier: dict[str, str] = {}
     _PROPAGATOR.inject(carrier)
-    return carrier.get("traceparent")
+    carrier.pop("tracestate", None)  # of a caller of the API: events have no field for it
+    return carrier
 
 
 def trace_id(current: Span) -> str | None:

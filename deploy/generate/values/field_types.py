@@ -14,6 +14,7 @@ Url = Annotated[
         description="http(s) address without user name, blanks, or a slash at its end",
     ),
 ]
+ServerUrl = Annotated[str, Field(pattern=r"^$|^https?://[^\s@/]+$", description="http(s) address without a path")]
 Sha256 = Annotated[str, Field(pattern=r"^$|^[0-9a-f]{64}$", description="64 hexadecimal digits, or empty")]
 Digest = Annotated[str, Field(pattern=r"^$|^sha256:[0-9a-f]{64}$")]
 # host[:port]/path, without a scheme
@@ -79,8 +80,6 @@ class ThirdPartyImage(Section):
     digest: Digest = Field("", description="`sha256:…`; pins the image and wins over `tag`")
 
 
-Address = Annotated[str, Field(pattern=r"^$|^https?://[^\s@/]+$")]
-"""Of a server: scheme, host and port; may be empty."""
 FurtherPort = Annotated[
     int,
     Field(

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from deploy.generate.values.field_types import (
-    Address,
     ConfigMapKey,
     FurtherPort,
     Name,
@@ -13,6 +12,7 @@ from deploy.generate.values.field_types import (
     Quantity,
     Resources,
     Section,
+    ServerUrl,
     Toleration,
     Url,
     resources,
@@ -60,7 +60,7 @@ class ExternalJudgesValues(Section):
 
     routes: ExternalRoutesValues = Field(default_factory=ExternalRoutesValues, description="one endpoint per route")
     api_key_secret: Name = Field("", description="Secret with the entry `api-key`; empty sends none")
-    proxy: Address = Field(
+    proxy: ServerUrl = Field(
         "",
         description="HTTP proxy on the way to all endpoints, such as the cluster's egress proxy, e.g. "
         "`http://proxy.example.com:3128`; the network policy opens its port in place of theirs; empty for none",

@@ -5,14 +5,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from deploy.generate.values.field_types import (
-    Address,
     ConfigMapKey,
     FurtherPort,
     Labels,
     Name,
     Resources,
     Section,
+    ServerUrl,
     ThirdPartyImage,
+    Url,
     resources,
 )
 
@@ -115,7 +116,7 @@ class MonitoringValues(Section):
 class TracingValues(Section):
     """Traces: spans of events and of calls to models."""
 
-    endpoint: Annotated[str, Field(pattern=r"^$|^https?://[^\s@]+$")] = Field(
+    endpoint: Url = Field(
         "",
         description="OpenTelemetry collector for the services (OTLP over HTTP), e.g. "
         "`http://otel-collector.observability.svc:4318`; empty for none",
@@ -123,7 +124,7 @@ class TracingValues(Section):
     sample_ratio: float = Field(1.0, ge=0, le=1, description="share of traces that are sent, each of them whole")
     ca: ConfigMapKey = Field(default_factory=ConfigMapKey, description="authority of the collector's certificate")
     port: FurtherPort = 0
-    models_endpoint: Address = Field(
+    models_endpoint: ServerUrl = Field(
         "",
         description="the collector for models and llm-d's router (OTLP over gRPC), e.g. "
         "`http://otel-collector.observability.svc:4317`; empty for none; from release 3.5 on",

@@ -22,7 +22,7 @@ def _app_with_this_provider(monkeypatch: pytest.MonkeyPatch, tracer_provider: Tr
 async def test_starting_a_run_continues_the_callers_trace(tmp_path: Path, spans: InMemorySpanExporter) -> None:
     harness = Harness()
     async with client(harness, tmp_path) as http:
-        header = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+        header = {"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": "vendor=1"}
         created = await http.post("/runs", json={"run": "demo", "config": SHORT_RUN}, headers=header)
         assert created.status_code == 201
         stopped = await http.post("/runs/demo/stop", headers=header)
