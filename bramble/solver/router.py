@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bramble.art.loader import ACTS, Tile, load_art
 from bramble.emulator import BrambleEmulator
 from bramble.worlds.milestones import ROOM_PAGES
-from bramble.worlds.model import COLUMNS, ROWS, SEASONS, SOLVED, STEPS, TREASURES, Cell, RoomId, World
+from bramble.worlds.model import COLUMNS, ROWS, SEASONS, SOLVED, STEPS, TREASURES, Cell, Room, RoomId, World
 from bramble.worlds.rom_builder import edge_of
 
 Position = tuple[RoomId, Cell]
@@ -34,6 +34,8 @@ class Router:
         self._room_id = world.start
         self._season = 0
         self._tiles: dict[tuple[RoomId, int], list[list[Tile]]] = {}
+        self._blocked = {room_id: _blocked_cells(room) for room_id, room in world.rooms.items()}
+        self._warps = {room_id: _warps_of(room) for room_id, room in world.rooms.items()}
 
     def season(self) -> int:
         """Number of the current season."""
@@ -78,16 +80,11 @@ class Router:
             return COST_CELL * 2 if tile.ground == WATER and self.owns("flippers") else None
         return None if tile.solid else COST_CELL
 
-    def blocked_cells(self, room_id: RoomId) -> set[Cell]:
-        """Cells of people and chests."""
-        room = self.world.rooms[room_id]
-        return {obj.cell for obj in room.objects if obj.kind in ("person", "chest")}
-
     def cost(self, room_id: RoomId, cell: Cell, season: int) -> int | None:
         """Cost of stepping on a cell, or None if the hero cannot."""
         tile = self.tile(room_id, cell, season)
         if (room_id, season) != (self._room_id, self._season):
-            return None if cell in self.blocked_cells(room_id) else self._cost_of(tile, room_id, cell)
+            return None if cell in self._blocked[room_id] else self._cost_of(tile, room_id, cell)
         solid = self.game.value("room_collisions", cell[1] * 16 + cell[0])
         if solid == 0:
             return COST_CELL
@@ -118,10 +115,7 @@ class Router:
 
     def warp_at(self, room_id: RoomId, cell: Cell) -> Position | None:
         """Target of a warp at this cell, or None."""
-        for obj in self.world.rooms[room_id].of_kind("warp"):
-            if obj.cell == cell and obj.target is not None:
-                return obj.target, obj.arrival
-        return None
+        return self._warps[room_id].get(cell)
 
     def path(self, goal: RoomId, cell: Cell | None = None) -> list[RouteNode] | None:
         """Nodes from here (exclusive) to a cell, or to any cell, of a room; None if there is no path."""
@@ -149,6 +143,17 @@ class Router:
                     before[other] = node
                     heapq.heappush(queue, (total, other))
         return None
+
+
+def _blocked_cells(room: Room) -> set[Cell]:
+    """Cells of people and chests."""
+    return {obj.cell for obj in room.objects if obj.kind in ("person", "chest")}
+
+
+def _warps_of(room: Room) -> dict[Cell, Position]:
+    """Each warp's cell and target; of two at one cell, the first one counts."""
+    warps = [(obj.cell, (obj.target, obj.arrival)) for obj in room.of_kind("warp") if obj.target is not None]
+    return dict(reversed(warps))
 
 
 def _path_to(before: dict[RouteNode, RouteNode], start: RouteNode, goal: RouteNode) -> list[RouteNode]:

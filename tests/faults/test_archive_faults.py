@@ -1,7 +1,7 @@
-"""A run with restarts ends with the same archive and orders after random kills, and after a time without its store.
+"""A run with restarts ends with the same archive and orders after kills of its drivers, and a time without its store.
 
-A round is that of the soak test: `kills` ends fifteen random processes at random moments, `children` the driver, and in
-`store-away` the store cannot be reached for a minute.
+A round is that of the soak test: `children` kills drivers and trainings of reward models, and in `store-away` the store
+cannot be reached for a minute. What kills of services and servers change is the subject of `test_kills`.
 """
 
 import asyncio
@@ -39,14 +39,12 @@ async def first() -> dict[str, SoakRound]:
     return rounds
 
 
-@pytest.mark.parametrize("kind", ["kills", "children", AWAY])
+@pytest.mark.parametrize("kind", ["children", AWAY])
 async def test_faults_change_neither_the_archive_nor_the_orders(kind: str, first: dict[str, SoakRound]) -> None:
     undisturbed = first[UNDISTURBED].audit
     disturbed = first[kind] if kind in first else await played(kind, PortAllocator())
     assert disturbed.state == "finished", disturbed.faults
-    assert disturbed.number > 0
-    if kind in MUST_HIT:
-        role, fault = MUST_HIT[kind]
-        assert disturbed.hits[role][fault]
+    role, fault = MUST_HIT[kind]
+    assert disturbed.hits[role][fault]
     assert disturbed.audit.archives == undisturbed.archives
     assert disturbed.audit.pinned == undisturbed.pinned

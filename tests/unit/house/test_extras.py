@@ -2,7 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -44,15 +45,21 @@ def test_trainer_installs_its_training_libraries() -> None:
     assert closure(Requirement("zelda-rlaif[trainer]"), set()) >= HEAVY
 
 
+@cache
+def installed() -> Mapping[str, list[str]]:
+    """The distributions of each imported package; the metadata of all that is installed are read for it."""
+    return packages_distributions()
+
+
 def distributions(package: str) -> set[str]:
     """Names of the distributions that install an imported package."""
-    return {canonicalize_name(name) for name in packages_distributions()[package]}
+    return {canonicalize_name(name) for name in installed()[package]}
 
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_the_extra_that_a_missing_package_names_contains_it(extra: str) -> None:
-    installed = closure(Requirement(f"zelda-rlaif[{extra}]"), set())
-    assert [package for package in EXTRAS[extra] if not distributions(package) & installed] == []
+    brought = closure(Requirement(f"zelda-rlaif[{extra}]"), set())
+    assert [package for package in EXTRAS[extra] if not distributions(package) & brought] == []
 
 
 def imported(path: Path) -> Iterator[str]:
