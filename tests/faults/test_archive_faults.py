@@ -39,7 +39,7 @@ async def first() -> dict[str, SoakRound]:
     return rounds
 
 
-@pytest.mark.parametrize("kind", ["children", AWAY])
+@pytest.mark.parametrize("kind", MUST_HIT)
 async def test_faults_change_neither_the_archive_nor_the_orders(kind: str, first: dict[str, SoakRound]) -> None:
     undisturbed = first[UNDISTURBED].audit
     disturbed = first[kind] if kind in first else await played(kind, PortAllocator())

@@ -1,7 +1,7 @@
 """`kill -9` of each service at three moments, and purged streams: the run ends with the same segments and scores.
 
 Five services times three moments are fifteen kills. Five kills share a run, at different moments or in other epochs.
-So three runs cover every pair of service and moment. The third run also loses the servers that services call.
+So three runs cover every pair of service and moment. In the third run, bus and rules judge are killed as well.
 """
 
 from collections.abc import Awaitable, Callable
