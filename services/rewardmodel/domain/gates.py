@@ -5,8 +5,11 @@ A figure that could not be measured fails its gate: a model without evidence is 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from services.rewardmodel.domain.metrics import Reliability
+
+ROUNDING: Final = 1e-9  # 0.65 and a lead of 0.05 make a little more than 0.70
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,4 +65,4 @@ def _at_least(figure: float | None, threshold: float) -> bool:
 
 
 def _beats(figure: float | None, baseline: float | None, lead: float) -> bool:
-    return figure is not None and baseline is not None and figure >= baseline + lead
+    return figure is not None and baseline is not None and figure - baseline >= lead - ROUNDING

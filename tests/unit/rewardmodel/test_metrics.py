@@ -286,6 +286,16 @@ def test_figures_at_the_thresholds_pass() -> None:
     assert [name for name, passed in evaluate_gates(just, config).items() if not passed] == []
 
 
+def test_a_lead_of_just_the_threshold_passes_in_spite_of_rounding() -> None:
+    for hundredths in range(50, 95):
+        accuracy, baseline = (hundredths + 5) / 100, hundredths / 100
+        outcome = evaluate_gates(
+            figures(accuracy_confident=accuracy, baselines={"step_index": baseline, "linear": accuracy + 0.05}),
+            GateThresholds(over_step_index=0.05, over_linear=-0.05),
+        )
+        assert (outcome["beats_step_index"], outcome["beats_linear"]) == (True, True), hundredths
+
+
 def test_missing_figures_fail_their_gates() -> None:
     outcome = evaluate_gates(figures(accuracy_confident=None, accuracy_all=None, spread=None), GateThresholds())
     failed = {name for name, passed in outcome.items() if not passed}
