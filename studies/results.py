@@ -92,8 +92,12 @@ class Results(BaseModel):
 
     @classmethod
     def load(cls, file: Path) -> Self:
-        """Load a results file; InvalidStudy if it is damaged."""
-        return read_results_file(cls, file, "not a results file")
+        """Load a results file; InvalidStudy if it is damaged, or of a version with other settings or arms."""
+        found = read_results_file(cls, file, "not a results file")
+        _completed(found.settings, file)
+        if unknown := [arm for arm in found.trials if arm not in ARMS]:
+            raise InvalidStudy(f"{file} holds trials of the arm {unknown[0]!r}, which this version does not have.")
+        return found
 
     @property
     def steps(self) -> int:

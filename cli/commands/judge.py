@@ -168,12 +168,15 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
 
 def _judged(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":
     from shared.llm.port import RouteUnavailable
+    from shared.state.deleted_runs import RunDeleted
 
     try:
         return asyncio.run(_pass(own, file, run, epoch, slots))
     except RouteUnavailable as error:
         advice = "start its server, or name other judges with --judges FILE or --rules"
         raise CliError(UNREACHABLE, f"{error}: {advice}.") from error
+    except RunDeleted as error:
+        raise CliError(NOT_FOUND, f"Run {run} was deleted meanwhile, with its segments and scores.") from error
 
 
 async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

@@ -1,5 +1,7 @@
 """The part of a chain from the votes on a segment to the checkpoint that played it."""
 
+from collections.abc import Sequence
+
 from cli.trace.link import Link, fetch
 from cli.trace.run_documents import RunDocuments
 from shared.contracts.archive import read_manifest
@@ -25,16 +27,20 @@ async def score_links(store: Store, run: RunId, epoch: int, reference: SegmentRe
     links = [Link("score", found.state, key, found.digest, facts)]
     for result in scores.judges:
         what = f"prompt and replies of {result.judge}"
-        links += [_votes(result), await replies_link(store, run, what, result.prompt, kept=result.kept)]
+        links += [
+            _votes(result, scores.gated.get(result.judge, [])),
+            await replies_link(store, run, what, result.prompt, kept=result.kept),
+        ]
     return links
 
 
-def _votes(result: JudgeResult) -> Link:
-    """One judge's votes. They are within the score object."""
+def _votes(result: JudgeResult, against: Sequence[str]) -> Link:
+    """One judge's votes, and why they do not count. They are within the score object."""
     votes = [f"{name} {' '.join(map(str, one.votes))}" for name, one in result.dimensions.items()]
     facts = [
         f"{result.model} over {result.route}: {result.status}",
         *([f"votes: {', '.join(votes)}"] if votes else []),
+        *([f"not counted: {', '.join(against)}"] if against else []),
         *(f'reason: "{reason}"' for reason in dict.fromkeys(result.reasons)),
     ]
     return Link(f"votes of {result.judge}", "stored", facts=facts)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Generic, Self, TypeVar
@@ -186,19 +186,23 @@ async def _for_each(
 async def _selected(store: Store, selection: SegmentSelection) -> list[ObjectEntry]:
     places = await list_segments(store, selection.run, selection.epoch)
     found = [entry for entry in sorted(places, key=lambda one: _turn(places[one])) if selection.includes(places[entry])]
+    if selection.best is not None:
+        best = await _best(store, {entry: places[entry] for entry in found}, selection.best)
+        found = [entry for entry in found if entry in best]
     if selection.last_of_episode:
         found = list({places[entry].episode: entry for entry in found}.values())
-    if selection.best is None:
-        return found
+    return found
+
+
+async def _best(store: Store, places: Mapping[ObjectEntry, keys.SegmentPlace], count: int) -> set[ObjectEntry]:
+    """The `count` segments with the highest scores. Segments without a score are left out."""
     scores = ScoreLookup(store)
     rated = []
-    for entry in found:
-        place = places[entry]
+    for entry, place in places.items():
         score = await scores.segment(place.run, place.epoch, place.segment)
         if score is not None and score.weighted is not None:
             rated.append((score.weighted, entry))
-    best = {entry for _, entry in sorted(rated, key=lambda one: -one[0])[: selection.best]}
-    return [entry for entry in found if entry in best]
+    return {entry for _, entry in sorted(rated, key=lambda one: -one[0])[:count]}
 
 
 def _turn(place: keys.SegmentPlace) -> tuple[int, int, str, int, str]:

@@ -7,6 +7,7 @@ from playwright.async_api import Browser, expect
 
 from shared.contracts.ids import SegmentId
 from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
+from shared.contracts.scores import SegmentScores
 from shared.store import keys
 from tests.browser.live_page import Coordinator, in_a_browser, open_tab
 from tests.unit.coordinator.earlier_run import EARLIER, PLACE, add_earlier_run
@@ -20,6 +21,10 @@ SEGMENTS = 6
 async def test_pictures_votes_and_a_video_show_a_segment(coordinator: Coordinator, browser: Browser) -> None:
     store = coordinator.harness.store
     await add_earlier_run(store)
+    key = keys.score(EARLIER, 0, PLACE.segment)
+    judged = SegmentScores.from_bytes(await store.get(key))
+    gated = judged.model_copy(update={"gated": {judged.judges[0].judge: ["drift +0.300 is beyond 0.1"]}})
+    await store.put(key, gated.to_bytes())
     page = await open_tab(browser, coordinator.address(query=f"?run={EARLIER}"))
     await page.locator("#votes img").first.scroll_into_view_if_needed()  # pictures load where they are seen
     await expect(page.locator("#votes img.drawn").first).to_be_visible(timeout=15_000)
@@ -35,6 +40,7 @@ async def test_pictures_votes_and_a_video_show_a_segment(coordinator: Coordinato
     await expect(page.locator("dialog img.drawn")).to_have_count(8)
     await expect(page.locator("dialog .reason").first).not_to_be_empty()
     await expect(page.locator("dialog .judge").first).to_contain_text(re.compile("route .*, prompt [0-9a-f]{12}"))
+    await expect(page.locator("dialog .judge .bad")).to_have_text("not counted: drift +0.300 is beyond 0.1")
     found = await Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     await page.click("text=Show the video and the potential")

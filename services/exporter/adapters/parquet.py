@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from shared.contracts.scores import DIMENSIONS, SegmentScores, values_of
+from shared.contracts.scores import DIMENSIONS, SegmentScores, counted_results, values_of
 from shared.contracts.segment import SegmentManifest
 from shared.game.decoding.names import ACTIONS
 from shared.game.observation import counters, layout
@@ -42,7 +42,8 @@ MEANINGS: Final = {
     "next_observation": "what was seen after the step",
     "terminated": "the game ended the episode with this step; where only a segment ends, it is false",
     "score": "of the whole segment: the weighted mean over its judged dimensions, `score_...`, 0 to 1",
-    "votes": "all votes of all judges on the segment, 0 to 5",
+    "votes": "all votes on the segment, 0 to 5, of the judges that its score counts; a gated judge (docs/judges.md) "
+    "counts in no column",
     "place": "`group`, `room`, and `x` and `y` in pixels, say where the hero is after the step",
     "potential": "Phi of the state before the step, by the reward model that shaped the segment",
     "next_potential": "Phi of the state after the step",
@@ -179,15 +180,15 @@ def _counts(values: NDArray[np.uint16] | None, steps: int) -> pa.FixedSizeListAr
 
 
 def _votes(scores: SegmentScores | None) -> dict[str, list[int] | None]:
-    """All votes by dimension; None for a dimension without any."""
+    """All votes of the counted judges by dimension; None for a dimension without any."""
     found: dict[str, list[int] | None] = dict.fromkeys(DIMENSIONS)
-    for result in scores.judges if scores is not None else []:
+    for result in counted_results(scores) if scores is not None else []:
         for name, score in result.dimensions.items():
             found[name] = [*(found[name] or []), *score.votes]
     return found
 
 
 def _scores(scores: SegmentScores | None) -> dict[str, float | None]:
-    values = values_of(scores.judges) if scores is not None else {}
+    values = values_of(counted_results(scores)) if scores is not None else {}
     merged = scores.weighted if scores is not None else None
     return {"score": merged, **{f"score_{name}": values.get(name) for name in DIMENSIONS}}

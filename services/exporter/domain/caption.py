@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from shared.contracts.scores import SegmentScores, values_of
+from shared.contracts.scores import SegmentScores, counted_results, values_of
 from shared.contracts.segment import SegmentManifest
 
 
@@ -14,7 +14,7 @@ def caption(manifest: SegmentManifest, scores: SegmentScores | None, actors: Seq
         f"milestones {manifest.milestones_start} -> {manifest.milestones_end} of {manifest.milestones_total}",
     ]
     if scores is not None and scores.weighted is not None:
-        parts = [f"{name} {value:.2f}" for name, value in values_of(scores.judges).items()]
+        parts = [f"{name} {value:.2f}" for name, value in values_of(counted_results(scores)).items()]
         lines.append(f"judged {scores.weighted:.2f}:  " + "  ".join(parts))
     elif scores is not None:
         lines.append(f"judges: {scores.status}")

@@ -1,12 +1,17 @@
 """Decides whether a judge's scores count, by its figures of the epoch before.
 
-A gate that is None is open. A figure that is unknown closes no gate: too few segments say nothing against a judge.
+A gate that is None is open. A figure that is unknown or comes from too little closes no gate: it says nothing against
+a judge.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from shared.contracts.judging.epoch_report import EpochJudging, JudgeFigures, PairFigures
+
+MIN_CANARY: Final = 5  # segments of the canary set: of fewer, a single changed vote is drift
+MIN_DECISIONS: Final = 20  # an unbiased judge prefers the clip shown first in 3 of 3 pairs often enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +45,12 @@ def _reasons(figures: JudgeFigures, pairs: PairFigures, limits: JudgeThresholds)
     alphas = [value for value in figures.alpha.values() if value is not None]
     if limits.alpha is not None and alphas and (mean := sum(alphas) / len(alphas)) < limits.alpha:
         yield f"alpha {mean:.2f} is below {limits.alpha:g}"
-    if limits.drift is not None and figures.drift is not None and abs(figures.drift) > limits.drift:
-        yield f"drift {figures.drift:+.3f} is beyond {limits.drift:g}"
+    drift = figures.drift if figures.canary >= MIN_CANARY else None
+    if limits.drift is not None and drift is not None and abs(drift) > limits.drift:
+        yield f"drift {drift:+.3f} is beyond {limits.drift:g}"
     accuracy = figures.canary_accuracy
     if limits.canary_accuracy is not None and accuracy is not None and accuracy < limits.canary_accuracy:
         yield f"canary accuracy {accuracy:.2f} is below {limits.canary_accuracy:g}"
-    if limits.position_bias is not None and pairs.bias is not None and abs(pairs.bias) > limits.position_bias:
-        yield f"position bias {pairs.bias:+.2f} is beyond {limits.position_bias:g}"
+    bias = pairs.bias if pairs.decisions >= MIN_DECISIONS else None
+    if limits.position_bias is not None and bias is not None and abs(bias) > limits.position_bias:
+        yield f"position bias {bias:+.2f} is beyond {limits.position_bias:g}"

@@ -26,7 +26,10 @@ Reply with one JSON object and nothing else: first "reason" (one short sentence 
 """
 # The rubric is the same; without a reason the numbers are the first tokens, and one pass gives their probabilities.
 NUMBERS_REPLY = "Reply with one JSON object of whole numbers and nothing else: {names}.\n"
-PICTURES = ", and pictures of it in the order of time, evenly spaced from its first to its last step"
+PICTURES = (
+    ", and pictures of it in the order of time, at equal distances from its first step on; a clip that is shorter than "
+    "usual may go on after the last one"
+)
 
 PAIR = """\
 You are a judge of recorded play of a top-down adventure game for a handheld console.

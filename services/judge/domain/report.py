@@ -66,6 +66,7 @@ def _judge(name: str, rows: Sequence[SegmentRow], canary: Sequence[CanaryRow], u
         correlation=_correlation(rows, {row.segment: judge.value for row, judge in own}),
         drift=_mean(changes),
         drift_absolute=_mean([abs(change) for change in changes]),
+        canary=len(changes),
         canary_accuracy=_canary_accuracy(own_canary),
         usage=usage,
     )
@@ -131,6 +132,7 @@ def _pairs(pairs: Sequence[PairRow]) -> PairFigures:
     return PairFigures(
         compared=len(pairs),
         consistent=len(same) / len(pairs) if pairs else None,
+        decisions=len(decisions),
         bias=decisions.count("A") / len(decisions) - 0.5 if decisions else None,
         kappa_with_votes=cohen_kappa([pair.forward for pair in same], by_votes),
     )

@@ -17,6 +17,7 @@ from shared.contracts.epoch import EpochFinishedRecord
 from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest, RunId
 from shared.errors import ContractError, Permanent, Transient
+from shared.state.deleted_runs import RunDeleted
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
@@ -47,17 +48,21 @@ async def judge_run(
     slots: int,
     on_progress: Callable[[RejudgeCounts, str], None],
 ) -> RejudgeCounts:
-    """Judge all recorded segments of a run, or of one epoch, `slots` at a time.
+    """Judge all recorded segments of a run, or of one epoch, `slots` at a time; RunDeleted if it is deleted meanwhile.
 
     `on_progress` gets the counts after each segment, and the reason (else "") before each retry.
     """
-    counts, slot = RejudgeCounts(), asyncio.Semaphore(slots)
+    counts, slot, deleted = RejudgeCounts(), asyncio.Semaphore(slots), asyncio.Event()
     await runtime.probe_routes(retry=False)
     flush_loop = asyncio.create_task(runtime.ledgers.run_flush_loop())
 
     async def one(event: Envelope) -> None:
         async with slot:
-            counts.add(await _rejudge_with_retries(store, runtime, event, lambda reason: on_progress(counts, reason)))
+            status = await _rejudge_with_retries(store, runtime, event, lambda reason: on_progress(counts, reason))
+            if status is None:
+                deleted.set()
+                return
+            counts.add(status)
             on_progress(counts, "")
 
     try:
@@ -68,6 +73,8 @@ async def judge_run(
     finally:
         flush_loop.cancel()
         await runtime.close()
+    if deleted.is_set():
+        raise RunDeleted(run)
     return counts
 
 
@@ -110,7 +117,7 @@ async def _epoch_digests(store: Store, run: RunId, epoch: int) -> dict[str, Dige
 
 async def _rejudge_with_retries(
     store: Store, runtime: JudgeRuntime, event: Envelope, on_retry: Callable[[str], None]
-) -> str:
+) -> str | None:
     while True:
         try:
             return await _rejudge_segment(store, runtime, event)
@@ -119,7 +126,8 @@ async def _rejudge_with_retries(
             await asyncio.sleep(RETRY_S)
 
 
-async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope) -> str:
+async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope) -> str | None:
+    """Return the segment's status; None if its run was deleted: then nothing is written."""
     data = event.data
     assert isinstance(data, SegmentReady)
     if await store.exists(keys.score(data.run, data.epoch, data.segment, runtime.file.rubric)):
@@ -130,6 +138,5 @@ async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope)
         return _status(await runtime.handlers.segment_dead(event, str(error)))
 
 
-def _status(events: Sequence[Envelope]) -> str:
-    (data,) = [event.data for event in events if isinstance(event.data, ScoresReady)]
-    return data.status
+def _status(events: Sequence[Envelope]) -> str | None:
+    return next((event.data.status for event in events if isinstance(event.data, ScoresReady)), None)

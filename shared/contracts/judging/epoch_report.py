@@ -37,6 +37,7 @@ class JudgeFigures(Contract):
     correlation: Correlation = Correlation()
     drift: Change | None = Field(None, description="mean change on the canary set since it was first judged")
     drift_absolute: Share | None = None
+    canary: int = Field(0, ge=0, description="segments of the canary set that the judge has judged again")
     canary_accuracy: Share | None = Field(
         None, description="share of the canary set's pairs that differ in milestones gained and are ordered rightly"
     )
@@ -48,7 +49,8 @@ class PairFigures(Contract):
 
     compared: int = Field(0, ge=0)
     consistent: Share | None = Field(None, description="share of verdicts that did not depend on the order")
-    bias: Change | None = Field(None, description="share of verdicts for the clip shown first, minus one half")
+    decisions: int = Field(0, ge=0, description="verdicts that preferred a clip; a pair has one in each order")
+    bias: Change | None = Field(None, description="share of decisions for the clip shown first, minus one half")
     kappa_with_votes: Change | None = Field(
         None, description="agreement of consistent verdicts with the votes, over chance"
     )

@@ -70,6 +70,15 @@ async def test_a_segment_is_followed_from_the_reward_to_its_recording(store: Sto
     assert "15 pairs for training and 2 held out, of 6 segments" in facts
 
 
+async def test_a_gated_judge_is_shown_with_the_reasons(store: Store) -> None:
+    key = keys.score(RUN, 0, NAME)
+    judged = SegmentScores.from_bytes(await store.get(key))
+    await store.put(key, judged.model_copy(update={"gated": {"puzzle": ["alpha 0.20 is below 0.5"]}}).to_bytes())
+    facts = {link.what: link.facts for link in await trace_segment(store, RUN, NAME)}
+    assert "not counted: alpha 0.20 is below 0.5" in facts["votes of puzzle"]
+    assert not any(fact.startswith("not counted") for fact in facts["votes of state"])
+
+
 async def test_an_epoch_is_followed_from_its_checkpoint_to_the_scores(store: Store) -> None:
     first = await trace_epoch(store, RUN, 0)
     assert list(states(first)) == ["checkpoint of epoch 0", "order of epoch 0"]

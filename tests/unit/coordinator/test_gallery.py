@@ -12,6 +12,7 @@ from shared.contracts.archive import open_archive
 from shared.contracts.base import sha256
 from shared.contracts.events import ExportRequested
 from shared.contracts.progress import ArchiveCoverage, ArchivedRoom
+from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.store import keys
 from shared.store.memory import MemoryStore
 from tests.unit.coordinator.api_client import VIEWER, client
@@ -53,6 +54,27 @@ async def test_the_gallery_lists_each_segment_with_its_score(tmp_path: Path) -> 
     rest = await get(harness, tmp_path, f"{GALLERY}?limit=4&after={first['next']}")
     assert first["items"] + rest["items"] == found
     assert rest["next"] is None
+
+
+@pytest.mark.parametrize(
+    ("gated", "figures"), [([], (0.9, 4)), (["state"], (0.8, 1)), (["state", "vision"], (None, None))]
+)
+async def test_a_gated_judge_counts_neither_in_novelty_nor_disagreement(
+    tmp_path: Path, gated: list[str], figures: tuple[float | None, int | None]
+) -> None:
+    harness, key = await recorded(), keys.score(EARLIER, 0, PLACE.segment)
+    scores = SegmentScores.from_bytes(await harness.store.get(key))
+    judges = [rated(scores.judges[0], "state", 1.0, spread=4), rated(scores.judges[0], "vision", 0.8, spread=1)]
+    changed = scores.model_copy(update={"judges": judges, "gated": {name: ["drift"] for name in gated}})
+    await harness.store.put(key, changed.to_bytes())
+    (first, *_) = (await get(harness, tmp_path, GALLERY))["items"]
+    assert (first["novelty"], first["disagreement"]) == figures
+
+
+def rated(result: JudgeResult, judge: str, novelty: float, spread: int) -> JudgeResult:
+    """The result of another judge, who rated only novelty."""
+    dimension = DimensionScore(votes=[5 - spread, 5], value=novelty, unanimous=False, spread=spread)
+    return result.model_copy(update={"judge": judge, "dimensions": {"novelty": dimension}})
 
 
 @pytest.mark.parametrize("damaged", [[0], [1], [0, 1]])

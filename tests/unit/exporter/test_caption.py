@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from services.exporter.domain.caption import acting_notes, caption
-from shared.contracts.scores import SegmentScores
+from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
 from tests.unit.judge.segment_factory import manifest
 
@@ -35,6 +35,19 @@ def scores(status: str, weighted: float | None) -> SegmentScores:
 
 def test_a_judged_segment_shows_its_score_and_each_dimension() -> None:
     assert caption(PLAYED, scores("judged", 0.65)) == [*RUN_LINES, "judged 0.65:  progress 0.60"]
+
+
+def test_a_gated_judge_has_no_value_in_the_caption() -> None:
+    found = scores("judged", 0.6)
+    other = found.judges[0].model_copy(update={"judge": "vision"})
+    both = found.model_copy(update={"judges": [high(found.judges[0]), other], "gated": {"state": ["drift"]}})
+    assert caption(PLAYED, both) == [*RUN_LINES, "judged 0.60:  progress 0.60"]
+
+
+def high(result: JudgeResult) -> JudgeResult:
+    """The result of a judge who voted 5 on progress."""
+    best = DimensionScore(votes=[5, 5, 5], value=1.0, unanimous=True, spread=0)
+    return result.model_copy(update={"dimensions": {"progress": best}})
 
 
 @pytest.mark.parametrize("status", ["abstained", "dead"])

@@ -99,6 +99,18 @@ async def test_a_whole_episode_becomes_one_video(store: Store, tmp_path: Path) -
     assert (result.exported, pictures_of(path)) == ([120], 120)  # the first one is that after the first step
 
 
+@pytest.mark.parametrize(("best", "steps"), [(1, 60), (2, 120)])
+async def test_a_whole_episode_ends_with_its_last_best_segment(
+    store: Store, tmp_path: Path, best: int, steps: int
+) -> None:
+    for number, value in enumerate((5, 3)):
+        await judged(store, value, number)
+    settings = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}"), export={"scale": 1})
+    chosen = SegmentSelection.parse(RUN, None, None, None, best)
+    result = await export_video(settings, chosen, tmp_path / "x.mp4", pytest.fail, whole_episodes=True)
+    assert result.exported == [steps]
+
+
 def pictures_of(path: Path) -> int:
     with av.open(str(path)) as video:
         return sum(1 for _ in video.decode(video=0))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from services.exporter.adapters.parquet import SegmentRows, schema, table
-from shared.contracts.scores import DimensionScore, JudgeResult, SegmentScores
+from shared.contracts.scores import MAX_VOTE, DimensionScore, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
 from shared.game.observation import counters
 from tests.unit.judge.segment_factory import manifest, rows
@@ -34,8 +34,8 @@ def columns_of(facts: Mapping[str, Any], **known: Any) -> dict[str, list[Any]]:
     return found
 
 
-def judged_by(votes: Sequence[Sequence[int]]) -> SegmentScores:
-    """The scores of a segment on whose progress each judge cast these votes; all together count 0.5."""
+def judged_by(votes: Sequence[Sequence[int]], gated: Sequence[str] = ()) -> SegmentScores:
+    """The scores of a segment on whose progress each judge cast these votes; its score is 0.5."""
     judges = [
         JudgeResult(
             judge=f"judge-{number}",
@@ -43,14 +43,16 @@ def judged_by(votes: Sequence[Sequence[int]]) -> SegmentScores:
             model="m",
             prompt="0" * 64,
             status="judged",
-            dimensions={"progress": DimensionScore(votes=list(cast), value=0.4, unanimous=True, spread=0)},
+            dimensions={
+                "progress": DimensionScore(votes=list(cast), value=cast[0] / MAX_VOTE, unanimous=True, spread=0)
+            },
         )
         for number, cast in enumerate(votes)
     ]
     known = {name: manifest()[name] for name in ("run", "epoch", "episode", "segment")}
     return SegmentScores(
         **known, segment_key="episodes/x", segment_digest="1" * 64, rubric="default", status="judged", judges=judges,
-        weighted=0.5, created=datetime(2026, 1, 1, tzinfo=UTC),
+        weighted=0.5, gated={name: ["drift"] for name in gated}, created=datetime(2026, 1, 1, tzinfo=UTC),
     )  # fmt: skip
 
 
@@ -85,7 +87,19 @@ def test_the_votes_of_all_judges_on_a_dimension_are_kept() -> None:
     found = columns_of({}, scores=judged_by([[1, 2], [5]]))
     assert found["votes_progress"] == [[1, 2, 5]] * 3
     assert found["score"] == [0.5] * 3
-    assert found["score_progress"] == pytest.approx([0.4] * 3)
+    assert found["score_progress"] == pytest.approx([0.6] * 3)
+
+
+def test_the_votes_of_a_gated_judge_stand_in_no_column() -> None:
+    found = columns_of({}, scores=judged_by([[1, 2], [5]], gated=["judge-1"]))
+    assert found["votes_progress"] == [[1, 2]] * 3
+    assert found["score_progress"] == pytest.approx([0.2] * 3)
+    assert schema(2).metadata[b"votes"].endswith(b"a gated judge (docs/judges.md) counts in no column")
+
+
+def test_a_dimension_that_only_a_gated_judge_rated_is_null() -> None:
+    found = columns_of({}, scores=judged_by([[5, 5]], gated=["judge-0"]))
+    assert found["votes_progress"] == found["score_progress"] == [None] * 3
 
 
 def test_what_is_not_known_of_a_segment_is_null() -> None:

@@ -1,6 +1,7 @@
 """Exports follow the play: epoch after epoch, and in each row the place that the step led to."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from services.exporter.on_demand import SegmentSelection, export_dataset
+from services.exporter.adapters.parquet import SegmentRows
+from services.exporter.on_demand import SegmentSelection, export_dataset, export_rows
 from services.exporter.settings import ExporterSettings
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import EpisodeId, SegmentId
@@ -17,6 +19,7 @@ from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.port import Store
 from tests.unit.exporter.recorded_play import RUN, parts
+from tests.unit.exporter.test_parquet import judged_by
 
 WIDTH = 160  # pixels of a room of the garden
 
@@ -49,6 +52,31 @@ async def test_epoch_2_comes_before_epoch_10(store: Store, tmp_path: Path) -> No
     played = [(row["epoch"], row["episode"], row["step"]) for row in rows]
     assert {epoch for epoch, _, _ in played} == {0, 2, 10}
     assert played == sorted(played)
+
+
+@pytest.mark.parametrize(
+    ("best", "shown"),
+    [(1, [(0, 60)]), (2, [(0, 60), (2, 120)]), (3, [(0, 120), (2, 120)]), (None, [(0, 120), (2, 120)])],
+)
+async def test_whole_episodes_are_those_of_the_best_segments(
+    store: Store, tmp_path: Path, best: int | None, shown: list[tuple[int, int]]
+) -> None:
+    """Each whole episode ends with its last segment among the best: not every last segment is one of them."""
+    await copy_into_epoch(store, 2)
+    await score(store, 0, (0.9, 0.3))
+    await score(store, 2, (0.1, 0.5))
+    settings, rows = ExporterSettings(store=StoreSettings(url=f"file://{tmp_path}")), list[SegmentRows]()
+    selection = SegmentSelection(RUN, None, None, None, best, last_of_episode=True)
+    await export_rows(settings, selection, rows.append, pytest.fail)
+    assert [(row.manifest.epoch, row.manifest.first_step + row.manifest.steps) for row in rows] == shown
+
+
+async def score(store: Store, epoch: int, values: Sequence[float]) -> None:
+    """Judge the segments of an epoch, in the order of play."""
+    places = sorted((await list_segments(store, RUN, epoch)).values(), key=lambda place: place.segment)
+    for place, value in zip(places, values, strict=True):
+        scores = judged_by([[5]]).model_copy(update={**place._asdict(), "weighted": value})
+        await store.create(keys.score(RUN, epoch, place.segment), scores.to_bytes())
 
 
 @pytest.mark.usefixtures("store")

@@ -20,9 +20,9 @@ from tests.unit.judge.segment_factory import RUN, archive, recorded
 LIMITS = JudgeThresholds(alpha=0.5, drift=0.1, position_bias=0.2, canary_accuracy=0.6)
 
 
-def report(epoch: int = 0, bias: float | None = None, **figures: Any) -> EpochJudging:
+def report(epoch: int = 0, bias: float | None = None, decisions: int = 20, **figures: Any) -> EpochJudging:
     """A report in which `state` has these figures and `puzzle` has none to complain about."""
-    plain = {"judged": 30, "abstained": 0, "votes": 90}
+    plain = {"judged": 30, "abstained": 0, "votes": 90, "canary": 8}
     return EpochJudging.model_validate(
         {
             "run": RUN,
@@ -31,7 +31,7 @@ def report(epoch: int = 0, bias: float | None = None, **figures: Any) -> EpochJu
             "segments": {"judged": 30},
             "votes": 180,
             "judges": {"state": {**plain, **figures}, "puzzle": {**plain, "alpha": {"puzzle": 0.9}}},
-            "pairs": {"compared": 10, "bias": bias},
+            "pairs": {"compared": 10, "decisions": decisions, "bias": bias},
             "created": datetime.now(UTC),
         }
     )
@@ -69,6 +69,16 @@ def test_good_unknown_and_few_figures_close_no_gate(figures: dict[str, Any]) -> 
 
 def test_as_many_segments_as_the_least_close_a_gate() -> None:
     assert closed_gates(report(drift=0.3, judged=20), LIMITS, "state").keys() == {"state"}
+
+
+@pytest.mark.parametrize("figures", [{"drift": 0.3, "canary": 4}, {"bias": 0.5, "decisions": 19}])
+def test_a_figure_of_few_comparisons_closes_no_gate(figures: dict[str, Any]) -> None:
+    assert closed_gates(report(**figures), LIMITS, "state") == {}
+
+
+def test_a_figure_of_just_enough_comparisons_closes_a_gate() -> None:
+    found = closed_gates(report(drift=0.3, canary=5, bias=0.5, decisions=20), LIMITS, "state")
+    assert [reason.split(" is ")[0] for reason in found["state"]] == ["drift +0.300", "position bias +0.50"]
 
 
 def test_position_bias_counts_against_the_judge_of_pairs_alone() -> None:

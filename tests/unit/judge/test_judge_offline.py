@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,6 +57,23 @@ def test_rules_pass_judges_all_segments_and_a_second_pass_none(
     }
     segments(RUN, rules=True)
     assert f"already scored {NUMBER}" in capsys.readouterr().out
+
+
+def test_a_run_that_is_deleted_during_the_pass_ends_it_with_a_sentence(
+    recorded_run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, judge_segment = local_store(recorded_run), rejudge._rejudge_segment
+
+    async def after_a_deletion(*args: Any) -> str | None:
+        await store.put(keys.deleted_run(RUN), b"{}")
+        for entry in await store.list(keys.segments_prefix(RUN)):
+            await store.delete(entry.key)
+        return await judge_segment(*args)
+
+    monkeypatch.setattr(rejudge, "_rejudge_segment", after_a_deletion)
+    with pytest.raises(CliError, match="Run demo was deleted meanwhile, with its segments and scores") as caught:
+        segments(RUN, rules=True)
+    assert caught.value.code == NOT_FOUND
 
 
 async def test_foreign_objects_and_a_damaged_epoch_record_do_not_stop_a_pass(recorded_run: Path) -> None:
@@ -205,7 +223,7 @@ def test_reason_of_a_retry_is_printed_once(
 ) -> None:
     judged, failures = rejudge._rejudge_segment, iter([Transient("the store is away")] * 3)
 
-    async def at_first_away(store: Store, runtime: JudgeRuntime, event: Envelope) -> str:
+    async def at_first_away(store: Store, runtime: JudgeRuntime, event: Envelope) -> str | None:
         for failure in failures:
             raise failure
         return await judged(store, runtime, event)

@@ -135,6 +135,27 @@ def test_a_damaged_results_file_is_refused(text: str, tmp_path: Path) -> None:
         opened(file)
 
 
+@pytest.mark.parametrize("settings", [{}, {"run": {"epoch_steps": "x", "epochs": 2}}])
+def test_damaged_settings_are_refused_before_a_figure_is_read(settings: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    opened(file).save(file)
+    file.write_text(json.dumps({**json.loads(file.read_bytes()), "settings": settings}))
+    with pytest.raises(InvalidStudy, match="is not a results file: settings"):
+        Results.load(file)
+
+
+def test_trials_of_an_unknown_arm_are_refused_and_not_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "garden.json"
+    made = opened(file)
+    made.add({Trial("judges", "garden", 100): curve(0.0, 0.5)}, "abc")
+    made.save(file)
+    stored = json.loads(file.read_bytes())
+    stored["trials"]["of-another-branch"] = stored["trials"].pop("judges")
+    file.write_text(json.dumps(stored))
+    with pytest.raises(InvalidStudy, match="trials of the arm 'of-another-branch', which this version does not have"):
+        Results.load(file)
+
+
 def test_the_command_repeats_all_that_differs_from_a_usual_study() -> None:
     run = RUN.model_copy(update={"ppo": RUN.ppo.model_copy(update={"discount": 0.998}), "envs_per_runner": 16})
     run = run.model_copy(update={"env_runners": 0, "batch_size": 2_048, "segment_steps": 100})

@@ -16,7 +16,7 @@ from services.coordinator.readmodels.read_models import ReadModels
 from shared.contracts.base import sha256
 from shared.contracts.events import Epoch
 from shared.contracts.ids import EpisodeId, RunId, SegmentId
-from shared.contracts.scores import SegmentScores, values_of
+from shared.contracts.scores import SegmentScores, counted_results, values_of
 from shared.store import keys
 
 router = APIRouter(tags=["play"])
@@ -42,8 +42,10 @@ class GallerySegment(BaseModel):
     sampled: str = Field(description="why it was recorded: share, milestone, novelty or disagreement")
     status: str | None = Field(None, description="judged, abstained or dead; null until it is judged")
     score: float | None = None
-    disagreement: int | None = Field(None, description="largest difference of two votes of a judge on a dimension")
-    novelty: float | None = Field(None, description="the judges' value of the dimension novelty")
+    disagreement: int | None = Field(
+        None, description="largest difference of two votes of a judge on a dimension; a gated judge does not count"
+    )
+    novelty: float | None = Field(None, description="the judges' value of the dimension novelty, without gated judges")
 
 
 class TimelineItem(BaseModel):
@@ -192,8 +194,8 @@ async def _scores(
 
 def _item(summary: SegmentSummary, scores: SegmentScores | None) -> GallerySegment:
     manifest = summary.manifest
-    values = values_of(scores.judges) if scores else {}
-    spreads = [one.spread for judge in scores.judges for one in judge.dimensions.values()] if scores else []
+    counted = counted_results(scores) if scores else []
+    spreads = [one.spread for judge in counted for one in judge.dimensions.values()]
     return GallerySegment(
         segment=manifest.segment,
         episode=manifest.episode,
@@ -209,5 +211,5 @@ def _item(summary: SegmentSummary, scores: SegmentScores | None) -> GallerySegme
         status=scores.status if scores else None,
         score=scores.weighted if scores else None,
         disagreement=max(spreads) if spreads else None,
-        novelty=values.get("novelty"),
+        novelty=values_of(counted).get("novelty"),
     )

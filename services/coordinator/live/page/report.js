@@ -33,7 +33,7 @@ function play(title, { scores, video, frames }) {
   const about = `epoch ${scores.epoch} · ${scores.segment} · score ${number(scores.weighted)} · agreement ${percent(scores.agreement)}`;
   return make("article", [make("h3", title), video ? player(video) : make("div", frames.map((frame, at) =>
     make("img", undefined, "screen", { src: frame, alt: `key frame ${at} of ${scores.segment}` })), "frames"),
-  make("p", about, "quiet"), ...scores.judges.map(judgeVotes)]);
+  make("p", about, "quiet"), ...scores.judges.map((one) => judgeVotes(one, scores.gated))]);
 }
 
 function player(address) {

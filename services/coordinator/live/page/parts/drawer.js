@@ -81,7 +81,7 @@ async function videoAddress(path, closed) {
 
 function votes(run, scores) {
   if (!scores) return [make("p", "Not judged yet.", "quiet")];
-  return [...scores.judges.flatMap((one) => [judgeVotes(one), promptAndReplies(run, one)]), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
+  return [...scores.judges.flatMap((one) => [judgeVotes(one, scores.gated), promptAndReplies(run, one)]), ...(scores.error ? [make("p", scores.error, "bad")] : [])];
 }
 
 function terms(values) {

@@ -12,6 +12,6 @@ export function votes(score, open) {
   button.addEventListener("click", () => open(score));
   const head = make("div", [make("strong", score.segment, "segment"),
     make("span", ` epoch ${score.epoch} · ${score.status} · score ${number(score.weighted)} · agreement ${percent(score.agreement)}`, "quiet")]);
-  const text = make("div", [head, ...score.judges.map(judgeVotes), score.error ? make("p", score.error, "bad") : null]);
+  const text = make("div", [head, ...score.judges.map((one) => judgeVotes(one, score.gated)), score.error ? make("p", score.error, "bad") : null]);
   return make("li", [button, text], score.status);
 }
