@@ -163,7 +163,8 @@ async def _prompt_tokens(archives: list[bytes], address: str) -> dict[str, Any]:
 
 def _judge_input(number: int, raw: bytes) -> JudgeInput:
     recording = read_archive(raw)
-    facts = compute_facts(recording.manifest.game, recording.manifest.frame_skip, recording.states, {})
+    manifest = recording.manifest
+    facts = compute_facts(manifest.game, manifest.frame_skip, recording.states, {}, recording.before)
     return JudgeInput(RUN, SegmentId(f"s{number}"), facts, "", tuple(recording.frames))
 
 

@@ -11,6 +11,7 @@ from shared.contracts.run import ActionsName
 
 MANIFEST = "manifest.json"
 STATES = "states.jsonl"
+BEFORE = "before.json"  # absent before 2026-11-29: the state before the first action, as a row of states.jsonl
 OBSERVATIONS = "obs.npy"
 COUNTERS = "counters.npy"
 ACTIONS = "actions.npy"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from shared.contracts.archive import SegmentArchive
-from shared.contracts.segment import ACTIONS, FRAMES, STATES, SegmentManifest
+from shared.contracts.segment import ACTIONS, BEFORE, FRAMES, STATES, SegmentManifest
 from shared.errors import ContractError
 
 Room = tuple[int, int]
@@ -76,18 +76,31 @@ def frame_names(manifest: SegmentManifest) -> list[str]:
 
 def state_rows(archive: SegmentArchive) -> list[dict[str, Any]]:
     """The state after each step."""
-    try:
-        return [json.loads(line) for line in archive.read(STATES).splitlines()]
-    except ValueError as error:
-        raise ContractError(f"segment {archive.manifest.segment}: {STATES} is not JSON lines") from error
+    return _rows(archive, STATES)
 
 
-def timeline(rows: list[dict[str, Any]]) -> list[TimelineEntry]:
-    """What changed from step to step, oldest first: rooms, figures, items, texts, and the game's own events."""
+def archive_timeline(archive: SegmentArchive) -> list[TimelineEntry]:
+    """The timeline of an archive. An older one lacks the state before its first step, and so what that step changed."""
+    before = _rows(archive, BEFORE) if BEFORE in archive.manifest.members else []
+    return timeline([*before, *state_rows(archive)], first=2 - len(before))
+
+
+def timeline(rows: list[dict[str, Any]], first: int = 2) -> list[TimelineEntry]:
+    """What changed from row to row, oldest first: rooms, figures, items, texts, and the game's own events.
+
+    `first` is the step of the second row.
+    """
     found: list[TimelineEntry] = []
-    for step, (before, after) in enumerate(pairwise(rows), start=2):
+    for step, (before, after) in enumerate(pairwise(rows), start=first):
         found += [TimelineEntry(step, what) for what in _changes(before, after)]
     return found[:MAX_TIMELINE]
+
+
+def _rows(archive: SegmentArchive, member: str) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in archive.read(member).splitlines()]
+    except ValueError as error:
+        raise ContractError(f"segment {archive.manifest.segment}: {member} is not JSON lines") from error
 
 
 def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -10,10 +10,9 @@ import structlog
 from services.coordinator.domain.segment_summary import (
     SegmentSummary,
     TimelineEntry,
+    archive_timeline,
     frame_names,
-    state_rows,
     summarise,
-    timeline,
 )
 from shared.contracts.archive import SegmentArchive, open_archive
 from shared.contracts.base import sha256
@@ -64,9 +63,7 @@ class SegmentArchives:
 
     async def detail(self, place: keys.SegmentPlace) -> tuple[SegmentSummary, list[TimelineEntry]]:
         """The summary and the timeline of a segment."""
-        return await self._read(
-            keys.segment(*place), lambda archive: (summarise(archive), timeline(state_rows(archive)))
-        )
+        return await self._read(keys.segment(*place), lambda archive: (summarise(archive), archive_timeline(archive)))
 
     async def digest(self, place: keys.SegmentPlace) -> str:
         """SHA-256 of a segment's archive, without reading it if a note or the epoch's list names it; or NotFound."""

@@ -50,7 +50,8 @@ class SegmentLoader:
     def _loaded(self, recording: SegmentRecording) -> LoadedSegment:
         manifest = recording.manifest
         phase = select_phase(self._phases.phases, manifest.game, recording.states[-1])
-        facts = compute_facts(manifest.game, manifest.frame_skip, recording.states, self._room_names(manifest.game))
+        names = self._room_names(manifest.game)
+        facts = compute_facts(manifest.game, manifest.frame_skip, recording.states, names, recording.before)
         judge_input = JudgeInput(manifest.run, manifest.segment, facts, phase.guidance, tuple(recording.frames))
         return LoadedSegment(judge_input, manifest, phase)
 

@@ -56,12 +56,13 @@ class ProgressSnapshot:
 class SegmentBuilder:
     """The segment that an environment is playing.
 
-    `observations` and `counters` begin before the first action, `states` after it.
+    `observations` and `counters` begin before the first action, `states` after it; `before` is the state before it.
     """
 
     index: int
     first_step: int
     start: ProgressSnapshot
+    before: GameState
     observations: list[Observation]
     counters: list[bytes]
     key_frames: dict[int, Picture]
@@ -148,6 +149,7 @@ class CompletedSegment:
             self._manifest(reason),
             Members(
                 lines=self._rows(),
+                before=self._row_before(),
                 observations=self.observations(),
                 counters=self.counters(),
                 actions=np.frombuffer(self.actions, np.uint8),
@@ -184,3 +186,8 @@ class CompletedSegment:
             rows.line(state, step, action)
             for step, (state, action) in enumerate(zip(self.content.states, self.actions, strict=True), start=first)
         ]
+
+    def _row_before(self) -> str:
+        """Return the row of the state before the first action; it is also the last row of the previous segment."""
+        action = self.prefix[-1] if self.prefix else 0
+        return StateRowWriter().line(self.content.before, self.content.first_step, action)

@@ -64,7 +64,13 @@ class SegmentRecorder:
         # The screen shows this moment already: the reset drew it, or it is the end of the segment before.
         first_picture = {0: session.emulator.raw_screen()}
         self._segment = SegmentBuilder(
-            index, session.episode.steps, start, [session.features], [session.counters.packed], first_picture
+            index=index,
+            first_step=session.episode.steps,
+            start=start,
+            before=session.state,
+            observations=[session.features],
+            counters=[session.counters.packed],
+            key_frames=first_picture,
         )
 
     def _episode_facts(self, session: GameSession) -> dict[str, Any]:

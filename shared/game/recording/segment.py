@@ -1,6 +1,7 @@
 """The segment archive: one zip with everything needed to judge, learn from and replay 300 steps.
 
-Members: manifest.json (with the SHA-256 of each other member), states.jsonl, obs.npy (steps+1 x 128 float32),
+Members: manifest.json (with the SHA-256 of each other member), states.jsonl, before.json (the state before the first
+action, as a line of states.jsonl), obs.npy (steps+1 x 128 float32),
 counters.npy (steps+1 x N uint16, see observation/counters.py), actions.npy, prefix.npy (the actions of the episode
 before the segment), start.state (the emulator's state at the episode's start, zlib) and frames/NNNN.png; runs with a
 planner add actor.npy (who chose each action).
@@ -26,6 +27,7 @@ from shared.contracts.base import sha256
 from shared.contracts.segment import (
     ACTIONS,
     ACTOR,
+    BEFORE,
     COUNTERS,
     FRAMES,
     MANIFEST,
@@ -95,7 +97,10 @@ def write_segment(facts: Mapping[str, Any], content: "Members") -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The content of an archive except its manifest. `packed_start` is a result of `pack_state`."""
+    """The content of an archive except its manifest. `packed_start` is a result of `pack_state`.
+
+    `lines` are rows of states after each action, `before` is the one before the first.
+    """
 
     lines: Sequence[str]
     observations: Observations
@@ -105,11 +110,13 @@ class Members:
     frames: Mapping[int, bytes]
     counters: Counts | None = None
     actors: Actions | None = None
+    before: str | None = None
 
     def files(self) -> dict[str, bytes]:
         """Member name -> bytes, in the order in which they are written."""
         return {
             STATES: ("\n".join(self.lines) + "\n").encode(),
+            **({} if self.before is None else {BEFORE: self.before.encode()}),
             OBSERVATIONS: _npy(self.observations),
             **({} if self.counters is None else {COUNTERS: _npy(self.counters)}),
             ACTIONS: _npy(self.actions),

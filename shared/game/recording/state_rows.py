@@ -2,7 +2,7 @@
 
 It never contains rewards: judges see facts and events only. A value that the game lacks or that is unknown is null,
 never 0. Positions are pixels of the room, health is in quarters of a heart. Row n holds the state after action n of the
-segment; the state before action 0 is the last row of the previous segment.
+segment. The state before action 0, the last row of the previous segment, is a file of its own: before.json.
 """
 
 from typing import Annotated, Any, Final

@@ -1,11 +1,18 @@
 """Recorded play over REST: an epoch's gallery, one segment, its pictures and video, the map of rooms."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.coordinator.domain.segment_summary import MAX_TIMELINE, summarise, timeline
+from services.coordinator.domain.segment_summary import (
+    MAX_TIMELINE,
+    TimelineEntry,
+    archive_timeline,
+    summarise,
+    timeline,
+)
 from services.coordinator.report.data import collect_report_data
 from shared.bus.topology import EXPORTER_SEGMENTS
 from shared.contracts.archive import open_archive
@@ -301,3 +308,11 @@ def test_a_timeline_names_rooms_figures_items_and_texts() -> None:
     found = [(entry.step, entry.what) for entry in timeline([row, hurt, moved, moved])]
     expected = ["health 12 → 8", "hurt", "enters overworld room 2", "gets shield", "text: <b>Take this"]
     assert found == [(2, expected[0]), (2, expected[1]), *((3, what) for what in expected[2:])]
+
+
+def test_a_timeline_begins_with_what_the_first_step_changed() -> None:
+    before = json.dumps(segment_factory.rows(1)[0])
+    changes = {0: {"health": 8}, 1: {"rupees": 5}}
+    for known, expected in ((before, [(1, "health 12 → 8"), (2, "rupees 0 → 5")]), (None, [(2, "rupees 0 → 5")])):
+        with open_archive(segment_factory.archive(changes=changes, before=known)) as opened:
+            assert archive_timeline(opened) == [TimelineEntry(*one) for one in expected]

@@ -16,7 +16,7 @@ from shared.contracts.base import sha256
 from shared.contracts.envelope import Envelope, wrap
 from shared.contracts.events import SegmentReady
 from shared.contracts.ids import Digest, EpisodeId, RunId, SegmentId
-from shared.contracts.segment import FRAMES, MANIFEST, STATES, SegmentManifest
+from shared.contracts.segment import BEFORE, FRAMES, MANIFEST, STATES, SegmentManifest
 from shared.store import keys
 from shared.store.port import Store
 
@@ -125,12 +125,16 @@ def archive(
     changes: Mapping[int, Mapping[str, Any]] | None = None,
     lines: Sequence[str] | None = None,
     members_of: str | None = None,
+    before: str | None = None,
     **fields: Any,
 ) -> bytes:
-    """A segment archive. `lines` replaces states.jsonl; `members_of` makes the manifest's digests those of others."""
+    """A segment archive. `lines` replaces states.jsonl; `members_of` makes the manifest's digests those of others.
+
+    `before` is the row of the state before the first step, which older archives lack.
+    """
     given = manifest(segment, **fields)
     lines = [json.dumps(row) for row in rows(given["steps"], changes)] if lines is None else lines
-    members = {STATES: "\n".join(lines).encode()}
+    members = {STATES: "\n".join(lines).encode(), **({} if before is None else {BEFORE: before.encode()})}
     for number, step in enumerate(given["key_frames"]):
         members[f"{FRAMES}{step:04d}.png"] = picture(number)
     digests = {name: sha256(raw + (members_of or "").encode()) for name, raw in members.items()}

@@ -23,6 +23,23 @@ def described(changes: Changes) -> list[tuple[int, str]]:
     return [(event.step, event.what) for event in detect_events(states(changes, steps=60), {})]
 
 
+def test_the_first_step_is_compared_with_the_state_before_it() -> None:
+    before = states(steps=1)[0]
+    after = states({0: {"treasures": ["sword"], "health": 8, "room": 0x13, "rooms_visited": 2}}, steps=60)
+    found = [(event.step, event.what) for event in detect_events(after, {}, before)]
+    entered = "entered room 0:13 (overworld), never seen before"
+    assert found == [(0, entered), (0, 'obtained "sword"'), (0, "lost 4 quarter hearts")]
+    known = compute_facts("bramble:vale", 4, after, {}, before)
+    assert known.start.endswith("items: none")
+    assert {name: known.totals[name] for name in ("items obtained", "times hurt", "rooms never seen before")} == {
+        "items obtained": 1,
+        "times hurt": 1,
+        "rooms never seen before": 1,
+    }
+    assert known.totals["steps"] == 60
+    assert detect_events(after, {}) == [], "an older archive does not say what came before"
+
+
 def test_small_key_counts_inside_its_dungeon_and_not_at_the_door() -> None:
     keys: Changes = {
         0: {"in_dungeon": True, "keys": 1},

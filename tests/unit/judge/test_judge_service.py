@@ -1,6 +1,7 @@
 """The judge from segment.ready to scores.ready, with the rules judge behind a real HTTP client without a socket."""
 
 import asyncio
+import json
 
 import httpx
 import pytest
@@ -15,7 +16,7 @@ from shared.errors import ContractError, DigestMismatch, Transient
 from shared.store import keys
 from shared.store.port import AlreadyExists
 from tests.unit.judge.harness import GOOD, OpenHarness, refuse
-from tests.unit.judge.segment_factory import RUN, archive, recorded, walk
+from tests.unit.judge.segment_factory import RUN, archive, recorded, rows, walk
 
 
 async def test_segment_becomes_a_score_with_every_vote_of_three_judges(harness: OpenHarness) -> None:
@@ -39,6 +40,17 @@ async def test_segment_becomes_a_score_with_every_vote_of_three_judges(harness: 
     )
     assert scores.agreement == 1.0
     assert one.calls == 3
+
+
+async def test_what_the_first_step_gained_counts_in_the_score(harness: OpenHarness) -> None:
+    judges, gained = harness(), {0: {"treasures": ["sword"], "rooms_visited": 2, "room": 0x13}}
+    before = json.dumps(rows(1)[0])
+    for name, raw in (("s1", archive("s1", gained)), ("s2", archive("s2", gained, before=before))):
+        await judges.runtime.handlers.segment_ready(await recorded(judges.store, raw, name))
+    unknown, known = [(await judges.scores(name)).weighted for name in ("s1", "s2")]
+    assert unknown is not None
+    assert known is not None
+    assert known > unknown
 
 
 async def test_redelivered_segment_makes_no_call_and_the_same_event(harness: OpenHarness) -> None:
@@ -165,6 +177,8 @@ async def test_server_that_ignores_n_is_asked_once_per_vote(harness: OpenHarness
         (archive("s1", lines=[]), ContractError),
         (archive("s1", lines=["{}"] * 299), ContractError),
         (archive("s1", lines=["{}"] * 100_000), ContractError),
+        (archive("s1", before="{"), ContractError),
+        (archive("s1", before="[]"), ContractError),
         (archive("other"), ContractError),
         (archive("s1", GOOD).replace(b'"group"', b'"grouq"'), ContractError),
         (archive("s1", GOOD, members_of="s2"), DigestMismatch),
@@ -205,9 +219,9 @@ async def test_report_ignores_votes_of_a_replica_that_committed_second(
     event = await recorded(first.store, archive("s1", GOOD))
     await asyncio.gather(*(one.runtime.handlers.segment_ready(event) for one in (first, second)))
     assert (await first.scores()).status == "judged"
-    for one, rows in ((first, ["judged"]), (second, [])):
+    for one, statuses in ((first, ["judged"]), (second, [])):
         ledger = await one.runtime.ledgers.open(RUN, 0)
-        assert [row.status for row in ledger.snapshot().rows] == rows
+        assert [row.status for row in ledger.snapshot().rows] == statuses
 
 
 async def test_score_with_a_repeated_create_is_recorded(harness: OpenHarness, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ from services.trainer.env.game_session import GameSession, StepResult
 from services.trainer.recording.builder import CompletedSegment
 from services.trainer.recording.live_view import WatchedRecorder
 from services.trainer.recording.recorder import MIN_STEPS, RunnerRecorder, SegmentRecorder
-from shared.contracts.archive import read_manifest
+from shared.contracts.archive import open_archive, read_manifest
+from shared.contracts.segment import BEFORE, STATES
+from shared.game.recording.state_rows import StateRow
 from tests.unit.recording.recording_settings import every_segment
 
 CONFIG: Final = EnvConfig.of({"world": "garden", "segment_steps": 60, "episode_length": 200})
@@ -53,6 +55,18 @@ def test_segments_share_out_what_their_episode_gained(walk: tuple[list[Completed
     tiles = [one.novelty * len(segment.actions) for one, segment in zip(chosen, found, strict=True) if one.novelty]
     assert sum(tiles) == pytest.approx(session.trace.tiles - found[0].content.start.tiles)
     assert max(tiles) < session.trace.tiles
+
+
+def test_a_segment_knows_the_state_before_its_first_step(walk: tuple[list[CompletedSegment], GameSession]) -> None:
+    """What the first action changes is a difference from it: judges would miss it otherwise."""
+    before, last = list[str](), list[str]()
+    for one in walk[0]:
+        with open_archive(one.archive("share")) as archive:
+            before.append(archive.read(BEFORE).decode())
+            last.append(archive.read(STATES).decode().splitlines()[-1])
+    assert before[1:] == last[:-1]
+    first = StateRow.model_validate_json(before[0])
+    assert (first.step, first.action) == (0, "wait")
 
 
 def test_segments_share_out_the_rewards_of_their_episode(walk: tuple[list[CompletedSegment], GameSession]) -> None:

@@ -70,12 +70,15 @@ def room_label(state: StepState, room_names: RoomNames) -> str:
     return f"{label} ({state.area})" if state.area else label
 
 
-def detect_events(states: Sequence[StepState], room_names: RoomNames) -> list[TimelineEvent]:
-    """Return all events of a segment in order of their steps."""
-    found = list(_moves(states, room_names))
-    for before, now in pairwise(states):
-        found.extend(_gains(before, now))
-        found.extend(_harm(before, now))
+def detect_events(
+    states: Sequence[StepState], room_names: RoomNames, before: StepState | None = None
+) -> list[TimelineEvent]:
+    """Return all events of a segment in order of their steps. `before` is the state before its first action."""
+    chain = [*([] if before is None else [before]), *states]
+    found = list(_moves(chain, room_names))
+    for earlier, now in pairwise(chain):
+        found.extend(_gains(earlier, now))
+        found.extend(_harm(earlier, now))
     for now in states:
         found.extend(TimelineEvent(now.step, *SOUNDS[sound]) for sound in now.sounds or () if sound in SOUNDS)
     for step, text in texts_shown(states):

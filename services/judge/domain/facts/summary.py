@@ -23,15 +23,25 @@ class Facts:
     events: tuple[TimelineEvent, ...]
 
 
-def compute_facts(game: str, frame_skip: int, states: Sequence[StepState], room_names: RoomNames) -> Facts:
-    """Compute the facts. `states` is not empty; a step lasts `frame_skip` / 60 s."""
-    events = detect_events(states, room_names)
+def compute_facts(
+    game: str,
+    frame_skip: int,
+    states: Sequence[StepState],
+    room_names: RoomNames,
+    before: StepState | None = None,
+) -> Facts:
+    """Compute the facts. `states` follow the actions and are not empty; a step lasts `frame_skip` / 60 s.
+
+    `before` is the state before the first action. Without it, what the first action changed is unknown.
+    """
+    events = detect_events(states, room_names, before)
+    first = before or states[0]
     return Facts(
         game=game,
         seconds=len(states) * frame_skip / 60,
-        start=_situation(states[0], room_names),
+        start=_situation(first, room_names),
         end=_situation(states[-1], room_names),
-        totals={"steps": len(states), **_movement(states), **_counts(states, events)},
+        totals={"steps": len(states), **_movement(states, first), **_counts(states, events)},
         events=tuple(events),
     )
 
@@ -46,7 +56,7 @@ def _situation(state: StepState, room_names: RoomNames) -> str:
     return "; ".join(parts)
 
 
-def _movement(states: Sequence[StepState]) -> dict[str, int | None]:
+def _movement(states: Sequence[StepState], first: StepState) -> dict[str, int | None]:
     """Return rooms and tiles visited, and steps without a new tile, with text and in menus."""
     rooms = {state.room_key for state in states if state.room_key is not None}
     tiles: set[tuple[int, int, int, int]] = set()
@@ -59,7 +69,7 @@ def _movement(states: Sequence[StepState]) -> dict[str, int | None]:
         longest = max(longest, since)
     return {
         "rooms visited": len(rooms) or None,
-        "rooms never seen before": difference(states[0].rooms_visited, states[-1].rooms_visited),
+        "rooms never seen before": difference(first.rooms_visited, states[-1].rooms_visited),
         "tiles visited": len(tiles) or None,
         "longest time without a new tile": longest if tiles else None,
         "steps with text on the screen": _true(state.talking for state in states),
