@@ -27,8 +27,8 @@ class VoteSchedule:
         higher = [size for size in self.sizes if size > requested]
         if not higher:
             return 0
-        if requested == 0:
-            return higher[0]
+        if requested < self.sizes[0]:
+            return self.sizes[0] - requested  # the first votes are always completed
         if not has_quorum(len(votes), requested):
             return 0  # invalid replies are the server's fault: more of them would only cost
         return higher[0] - requested if self.split(votes) else 0

@@ -15,12 +15,14 @@ from shared.contracts.judging.pairs import OrderAnswer, PairComparison, Selected
 from shared.contracts.scores import Usage
 from shared.errors import Permanent
 from shared.llm.budget import add
+from shared.process.bounded_cache import BoundedCache
 from shared.process.failpoints import failpoint
 from shared.store import keys
 from shared.store.create import create_if_absent
 from shared.store.port import Store
 
 NOTHING: Final = Usage()
+MAX_HALF_ANSWERED: Final = 1_000  # pairs whose route failed after the first order
 
 
 class PairComparer:
@@ -28,6 +30,8 @@ class PairComparer:
 
     def __init__(self, store: Store, judge: Judge, loader: SegmentLoader, rubric: str) -> None:
         self._store, self._judge, self._loader, self._rubric = store, judge, loader, rubric
+        # Paid answers about the first order: the repeat has the same seed, so to ask again would buy nothing.
+        self._forward: BoundedCache[tuple[RunId, str, str], Weighing] = BoundedCache(MAX_HALF_ANSWERED)
 
     async def compare(self, pair: SelectedPair, ledger: EpochLedger, gap: float) -> None:
         """Ask about the pair and commit what was answered. `gap` is the difference of the scores, first minus second.
@@ -39,8 +43,7 @@ class PairComparer:
         except Permanent as error:
             await self.abstain(ledger.run, ledger.epoch, pair, str(error))
             return
-        forward = await self._judge.weigh(first, second, ledger.budget)
-        backward = await self._judge.weigh(second, first, ledger.budget)
+        forward, backward = await self._weigh_both(first, second, ledger)
         usage = add(forward.usage, backward.usage)
         if forward.vote is None or backward.vote is None:
             reasons = [answer.reason for answer in (forward, backward) if answer.vote is None]
@@ -52,6 +55,18 @@ class PairComparer:
         if await self._commit({**facts, **answers, "status": "judged", "label": label}):
             # Another delivery has counted it otherwise.
             ledger.record(pair=PairRow(forward=forward.vote.choice, backward=backward.vote.choice, gap=gap))
+
+    async def _weigh_both(
+        self, first: JudgeInput, second: JudgeInput, ledger: EpochLedger
+    ) -> tuple[Weighing, Weighing]:
+        """Ask in both orders. If the second answer fails, the next call asks for that one alone."""
+        pair = first.run, first.segment, second.segment
+        forward = self._forward.get(pair) or await self._judge.weigh(first, second, ledger.budget)
+        if forward.vote is not None:
+            self._forward.put(pair, forward)
+        backward = await self._judge.weigh(second, first, ledger.budget)
+        self._forward.pop(pair)
+        return forward, backward
 
     async def abstain(self, run: RunId, epoch: int, pair: SelectedPair, *reasons: str, usage: Usage = NOTHING) -> None:
         """Commit that the pair has no label, so that its epoch need not wait for one."""

@@ -42,6 +42,7 @@ from shared.process.bounded_cache import BoundedCache
 MAX_SEGMENT_S = JUDGE_SEGMENTS.timeout_s - 30
 SEGMENT_TIMEOUT_S = 270.0  # on a fast route; on a slow one, the time for some of its calls
 SEGMENT_CALLS = 4  # in line and in work; more follow only while votes are split
+MAX_UNFINISHED = 1_000  # segments of a judge whose route failed between the first votes
 
 log = structlog.get_logger(__name__)
 
@@ -86,6 +87,8 @@ class Judge:
         self._model = model
         self._prompt_builder = asyncio.Semaphore(1)  # encoding frames in more threads would starve the event loop
         self._cache: BoundedCache[str, KnownAnswer] | None = BoundedCache(cache_size) if cache_size else None
+        # Votes that were paid before the route failed. The repeat has the same seeds: to ask again would buy nothing.
+        self._unfinished: BoundedCache[str, VoteSession] = BoundedCache(MAX_UNFINISHED)
 
     async def evaluate(self, judge_input: JudgeInput, budget: BudgetTracker, *, fresh: bool = False) -> JudgeResult:
         """Return the judge's result; `fresh` bypasses the cache. Raises RouteUnavailable without any response."""
@@ -153,8 +156,12 @@ class Judge:
         return True
 
     async def _collect_votes(self, judge_input: JudgeInput, prompt: Prompt, budget: BudgetTracker) -> VoteSession:
-        """Follow the vote schedule. After the first votes are complete, a failure ends it with those so far."""
-        session, deadline = VoteSession(), asyncio.get_running_loop().time() + self._segment_limit_s()
+        """Follow the vote schedule. After the first votes are complete, a failure ends it with those so far.
+
+        A failure before that is raised; the next call continues with the votes that were answered.
+        """
+        session = self._unfinished.pop(prompt.digest) or VoteSession()
+        deadline = asyncio.get_running_loop().time() + self._segment_limit_s()
         while more := self.spec.vote_schedule.votes_to_request(session.votes, session.requested):
             total = session.requested + more
             try:
@@ -168,6 +175,7 @@ class Judge:
                 if session.requested >= self._first_votes:
                     session.notes.append(f"no more votes: {str(error) or self._timeout_message()}")
                     break
+                self._unfinished.put(prompt.digest, session)
                 if isinstance(error, RouteUnavailable):
                     raise
                 raise RouteTimeout(self._timeout_message()) from error

@@ -178,6 +178,28 @@ async def test_an_absent_route_defers_the_open_pairs(harness: OpenHarness) -> No
     assert len(await outcomes(one)) == 3
 
 
+async def test_the_answer_before_a_failure_is_not_asked_for_again(harness: OpenHarness) -> None:
+    one = harness()
+    event = await played(one, labels=LabelsConfig(source="pairs", pairs=1))
+    state = one.runtime.routes["rules-state"].clients
+    working, asked = state.transport, list[bytes]()
+    assert working is not None
+
+    async def second_order_fails(request: httpx.Request) -> httpx.Response:
+        asked.append(request.content)
+        return refuse(request) if len(asked) in (2, 3) else await working.handle_async_request(request)
+
+    await state.close()
+    state.transport = httpx.MockTransport(second_order_fails)
+    with pytest.raises(Transient):
+        await one.runtime.pairs.epoch_finished(event)
+    await one.runtime.pairs.epoch_finished(event)
+    (found,) = await outcomes(one)
+    assert found.status == "judged"
+    assert len(asked) == 4
+    assert asked[0] != asked[1] == asked[2] == asked[3], "two attempts, and one after the failure"
+
+
 async def test_after_the_last_delivery_open_pairs_abstain(harness: OpenHarness) -> None:
     one = harness()
     event = await played(one)

@@ -42,11 +42,15 @@ class OneChoiceServer:
         return httpx.Response(200, json={"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 20}})
 
 
-async def judged(server: Callable[[httpx.Request], httpx.Response], budget: Budget) -> JudgeResult:
+def judge_of(server: Callable[[httpx.Request], httpx.Response]) -> Judge:
     spec = RouteSpec.model_validate({"url": "http://server.test/v1", "attempts": 1})
     route = RouteClient("r", spec, ROUTES)
     route.clients.transport = httpx.MockTransport(server)
-    return await Judge(SPEC, route).evaluate(judge_input(), BudgetTracker(budget))
+    return Judge(SPEC, route)
+
+
+async def judged(server: Callable[[httpx.Request], httpx.Response], budget: Budget) -> JudgeResult:
+    return await judge_of(server).evaluate(judge_input(), BudgetTracker(budget))
 
 
 async def test_each_vote_has_its_own_seed_and_its_cost_counts() -> None:
@@ -67,6 +71,20 @@ async def test_split_votes_request_more_one_by_one() -> None:
 async def test_a_failure_among_the_first_votes_is_retried_later() -> None:
     with pytest.raises(RouteUnavailable, match="connection refused"):
         await judged(OneChoiceServer(4, broken=1), Budget())
+
+
+async def test_votes_before_a_failure_are_not_asked_and_paid_again() -> None:
+    server, budget = OneChoiceServer(4, 3, 2, broken=2), BudgetTracker(Budget())
+    judge = judge_of(server)
+    with pytest.raises(RouteUnavailable):
+        await judge.evaluate(judge_input(), budget)
+    result = await judge.evaluate(judge_input(), budget)
+    assert [seed - server.seeds[0] for seed in server.seeds] == [0, 1, 2, 2], "the last one is asked for again"
+    assert len(result.dimensions["progress"].votes) == 3
+    assert result.usage.prompt_tokens == 2_700, "what the first attempt paid is part of the result"
+    again = await judge.evaluate(judge_input(), budget)
+    assert len(server.seeds) == 7, "without a cache, a finished segment is judged from the beginning"
+    assert again.usage.prompt_tokens == 2_700
 
 
 async def test_a_failure_among_further_votes_keeps_the_first() -> None:
