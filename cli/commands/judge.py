@@ -167,6 +167,7 @@ def plot_comparison(result: "Comparison", path: Path) -> None:
 
 
 def _judged(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":
+    from services.judge.offline.rejudge import UnreadableScores
     from shared.llm.port import RouteUnavailable
     from shared.state.deleted_runs import RunDeleted
 
@@ -177,6 +178,8 @@ def _judged(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | N
         raise CliError(UNREACHABLE, f"{error}: {advice}.") from error
     except RunDeleted as error:
         raise CliError(NOT_FOUND, f"Run {run} was deleted meanwhile, with its segments and scores.") from error
+    except UnreadableScores as error:
+        raise CliError(FAILED, str(error)) from error
 
 
 async def _pass(own: "JudgeSettings", file: "JudgesFile", run: RunId, epoch: int | None, slots: int) -> "RejudgeCounts":

@@ -18,11 +18,21 @@ from shared.contracts.events import ScoresReady, SegmentReady
 from shared.contracts.ids import Digest, RunId
 from shared.errors import ContractError, Permanent, Transient
 from shared.state.deleted_runs import RunDeleted
+from shared.state.scores import ScoreReader
 from shared.store import keys
 from shared.store.port import NotFound, Store
 
 RETRY_S = 2.0  # pause before a retry when the route or the store is unavailable
+UNREADABLE = "unreadable"
 log = structlog.get_logger(__name__)
+
+
+class UnreadableScores(Permanent):
+    """Segments have score objects that cannot be read: a pass leaves them, as it leaves any score."""
+
+    def __init__(self, first: str, number: int) -> None:
+        more = f" and {number - 1} more" if number > 1 else ""
+        super().__init__(f"{first}{more}: not readable as scores; delete them, and judge the segments again.")
 
 
 @dataclass
@@ -48,11 +58,12 @@ async def judge_run(
     slots: int,
     on_progress: Callable[[RejudgeCounts, str], None],
 ) -> RejudgeCounts:
-    """Judge all recorded segments of a run, or of one epoch, `slots` at a time; RunDeleted if it is deleted meanwhile.
+    """Judge all recorded segments of a run, or of one epoch, `slots` at a time.
 
+    Raises RunDeleted if it is deleted meanwhile, UnreadableScores after the pass if a segment has a damaged score.
     `on_progress` gets the counts after each segment, and the reason (else "") before each retry.
     """
-    counts, slot, deleted = RejudgeCounts(), asyncio.Semaphore(slots), asyncio.Event()
+    counts, slot, deleted, unreadable = RejudgeCounts(), asyncio.Semaphore(slots), asyncio.Event(), list[str]()
     await runtime.probe_routes(retry=False)
     flush_loop = asyncio.create_task(runtime.ledgers.run_flush_loop())
 
@@ -61,9 +72,11 @@ async def judge_run(
             status = await _rejudge_with_retries(store, runtime, event, lambda reason: on_progress(counts, reason))
             if status is None:
                 deleted.set()
-                return
-            counts.add(status)
-            on_progress(counts, "")
+            elif status == UNREADABLE:
+                unreadable.append(_score_key(runtime, event))
+            else:
+                counts.add(status)
+                on_progress(counts, "")
 
     try:
         events = [event async for event in segments(store, run, epoch)]  # an unavailable store ends the pass here
@@ -75,6 +88,8 @@ async def judge_run(
         await runtime.close()
     if deleted.is_set():
         raise RunDeleted(run)
+    if unreadable:
+        raise UnreadableScores(min(unreadable), len(unreadable))
     return counts
 
 
@@ -128,14 +143,20 @@ async def _rejudge_with_retries(
 
 async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope) -> str | None:
     """Return the segment's status; None if its run was deleted: then nothing is written."""
-    data = event.data
-    assert isinstance(data, SegmentReady)
-    if await store.exists(keys.score(data.run, data.epoch, data.segment, runtime.file.rubric)):
-        return "before"
+    try:
+        return UNREADABLE if await ScoreReader(store).read(_score_key(runtime, event)) is None else "before"
+    except NotFound:
+        pass
     try:
         return _status(await runtime.handlers.segment_ready(event))
     except Permanent as error:
         return _status(await runtime.handlers.segment_dead(event, str(error)))
+
+
+def _score_key(runtime: JudgeRuntime, event: Envelope) -> str:
+    data = event.data
+    assert isinstance(data, SegmentReady)
+    return keys.score(data.run, data.epoch, data.segment, runtime.file.rubric)
 
 
 def _status(events: Sequence[Envelope]) -> str | None:

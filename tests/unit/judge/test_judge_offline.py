@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cli.commands.judge import compare, segments
-from cli.errors import NOT_FOUND, UNREACHABLE, USAGE, CliError
+from cli.errors import FAILED, NOT_FOUND, UNREACHABLE, USAGE, CliError
 from services.judge.offline import compare as comparison
 from services.judge.offline import rejudge
 from services.judge.offline.compare import _kappa
@@ -74,6 +74,21 @@ def test_a_run_that_is_deleted_during_the_pass_ends_it_with_a_sentence(
     with pytest.raises(CliError, match="Run demo was deleted meanwhile, with its segments and scores") as caught:
         segments(RUN, rules=True)
     assert caught.value.code == NOT_FOUND
+
+
+async def test_damaged_scores_are_named_and_not_called_scored(recorded_run: Path) -> None:
+    store = local_store(recorded_run)
+    await asyncio.to_thread(segments, RUN, rules=True)
+    first, second, *_ = await store.list(keys.scores_prefix(RUN, 0, "rules"))
+    for entry in (first, second):
+        await store.put(entry.key, b'{"a": 1}')
+    with pytest.raises(CliError, match=f"^{first.key} and 1 more: not readable as scores; delete them") as caught:
+        await asyncio.to_thread(segments, RUN, rules=True)
+    assert caught.value.code == FAILED
+    for entry in (first, second):
+        await store.delete(entry.key)
+    await asyncio.to_thread(segments, RUN, rules=True)
+    assert len(await store.list(keys.scores_prefix(RUN, 0, "rules"))) == NUMBER
 
 
 async def test_foreign_objects_and_a_damaged_epoch_record_do_not_stop_a_pass(recorded_run: Path) -> None:
