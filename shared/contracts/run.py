@@ -13,7 +13,7 @@ from shared.contracts.base import Configuration, Contract
 from shared.contracts.events import RunState
 from shared.contracts.ids import Digest, RunId, StateName
 from shared.contracts.learning.ppo import BEFORE_VIEWS, EARLIER, PpoConfig
-from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig
+from shared.contracts.learning.restarts import ImitationConfig, RestartsConfig, with_least_share
 from shared.contracts.learning.reward_learning import LabelsConfig, ShapingConfig
 
 ObservationName = Literal["obs/v2", "obs/v1", "obs/v3", "obs/v4", "pixels/v1"]
@@ -337,6 +337,7 @@ def _with_earlier_values(stored: Any) -> Any:
             "actions": "actions/v1",
             "observation": "obs/v1",
             **stored,
+            "restarts": with_least_share(stored.get("restarts", {})),
             "ppo": {**BEFORE_VIEWS, **ppo} if isinstance(ppo, dict) else ppo,
         }
     )

@@ -44,12 +44,20 @@ EXPLORATION = (
 )
 POLICY = (
     panel("Return by term", from_leader("epoch_reward_term_value"), "Rewards that the agent earns.", legend="{{term}}"),
-    panel("KL of an update", from_leader("epoch_learner_value", KL), f"Above {KL_TOO_LARGE} updates are too large."),
-    panel("Entropy", from_leader("epoch_learner_value", '{figure="entropy"}'), "Near 0 the policy does not explore."),
+    panel(
+        "KL of an update",
+        from_leader("epoch_learner_value", KL),
+        f"Of the last batch. Above {KL_TOO_LARGE} updates are too large.",
+    ),
+    panel(
+        "Entropy",
+        from_leader("epoch_learner_value", '{figure="entropy"}'),
+        "Of the last batch. Near 0 the policy does not explore.",
+    ),
     panel(
         "Losses",
         from_leader("epoch_learner_value", '{figure=~"policy_loss|value_loss"}'),
-        "Of the last updates.",
+        "Of the last batch.",
         legend="{{figure}}",
     ),
 )

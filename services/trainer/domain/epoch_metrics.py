@@ -7,6 +7,9 @@ The end of an epoch cuts episodes short, so there are two kinds of metrics:
   complete ones on average. Otherwise, in an epoch shorter than its episodes, only those that died would count, and a
   policy that learns to survive would seem to lose milestones. A shorter open episode would pull the mean down.
 
+Facts, and the average length that decides about open episodes, are of episodes from the true start alone: restarted
+ones may be far shorter. All other metrics count every episode, wherever it began.
+
 If no episode is complete, all open ones count.
 """
 
@@ -46,30 +49,32 @@ def epoch_metrics(summaries: Iterable[EpisodeSummary]) -> dict[str, float]:
     counted = complete or every
     if not counted:
         return {}
-    length = mean(summary.steps for summary in counted)
     metrics = {
         "episodes": float(len(counted)),
         "return_mean": mean(summary.reward for summary in counted),
         "return_max": max(summary.reward for summary in counted),
         **standard_error("return", [summary.reward for summary in counted]),
-        "length_mean": length,
+        "length_mean": mean(summary.steps for summary in counted),
     }
     for term in sorted({name for summary in counted for name in summary.terms}):
         metrics[f"reward/{term}"] = mean(summary.terms.get(term, 0.0) for summary in counted)
+    return metrics | fact_metrics([summary for summary in every if summary.from_start])
+
+
+def fact_metrics(every: Sequence[EpisodeSummary]) -> dict[str, float]:
+    """Mean, best and standard error of each fact of these episodes; those of `GROWING` also of long open ones."""
+    complete = [summary for summary in every if summary.complete]
+    counted = complete or every
+    if not counted:
+        return {}
+    length = mean(summary.steps for summary in counted)
     grown = [summary for summary in every if summary.complete or summary.steps >= length] if complete else every
-    return metrics | fact_metrics(counted, grown)
-
-
-def fact_metrics(counted: Sequence[EpisodeSummary], grown: Sequence[EpisodeSummary]) -> dict[str, float]:
-    """Mean, best and standard error of each fact: of `GROWING` over `grown` episodes, of others over `counted`."""
     metrics = {}
     for fact in sorted({name for summary in grown for name in summary.facts}):
-        episodes = grown if fact in GROWING else counted
-        values = [summary.facts.get(fact, 0.0) for summary in episodes if summary.from_start]
-        if values:
-            metrics[f"{fact}_mean"] = mean(values)
-            metrics[f"{fact}_max"] = max(values)
-            metrics |= standard_error(fact, values)
+        values = [summary.facts.get(fact, 0.0) for summary in (grown if fact in GROWING else counted)]
+        metrics[f"{fact}_mean"] = mean(values)
+        metrics[f"{fact}_max"] = max(values)
+        metrics |= standard_error(fact, values)
     return metrics
 
 

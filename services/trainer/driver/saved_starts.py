@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from services.trainer.documents import StoredObject
-from services.trainer.domain.curriculum import SLOTS
+from services.trainer.domain.curriculum import SLOTS, slots_of
 from services.trainer.games import GAMES
 from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
 from shared.contracts.epoch import EpochStart, SavedState
@@ -35,9 +35,8 @@ def saved_starts(
     except UnplayableState as error:
         raise UnplayableRun(str(error)) from error
     slots: list[StartState | None] = []
-    for state in order.starts:
-        start = StartState(start_name(state), unpack_state(read(state)))
-        slots += [start] * round(shares[state.name] * SLOTS)
+    for state, count in zip(order.starts, slots_of([shares[state.name] for state in order.starts]), strict=True):
+        slots += [StartState(start_name(state), unpack_state(read(state)))] * count
     return (*slots, *[None] * (SLOTS - len(slots)))
 
 

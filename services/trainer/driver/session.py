@@ -6,8 +6,9 @@ The driver and studies use it. It knows neither bus nor store.
 import os
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from math import isfinite
 from typing import Any
 
 import torch
@@ -99,7 +100,7 @@ class TrainingSession:
         self.steps = within.get("steps", 0)
         self.seconds = within.get("seconds", 0.0)
         self.attempts = within.get("attempts", 0) + 1
-        self.figures = within.get("figures", {})
+        self.figures = finite(within.get("figures", {}))
         self.summaries = [EpisodeSummary(**summary) for summary in within.get("summaries", [])]
         self.dropped = within.get("dropped", 0)
         self.states = unpack_states(within.get("archive_states", []))
@@ -124,7 +125,7 @@ class TrainingSession:
         figures = self.learner.drain_metrics()
         took = time.perf_counter() - started
         steps = int(figures.pop("steps", 0))
-        self.figures = figures or self.figures  # nothing is learnt while all runners are down
+        self.figures = finite(figures) or self.figures  # nothing is learnt while all runners are down
         self.iteration += 1
         self.steps += steps
         self.lifetime_steps += steps
@@ -223,6 +224,14 @@ class TrainingSession:
         """Who helped the policy in this epoch so far; `final` waits for the newest calls of models."""
         newest = {} if self.planning is None else self.planning.newest_figures()
         return epoch_assistance(self.summaries, self.model_calls if final else newest)
+
+
+def finite(figures: Mapping[str, float]) -> dict[str, float]:
+    """The figures that are numbers. The record of an epoch refuses NaN and infinity, so one would block the run.
+
+    Checkpoints of before 2026-11-29 may hold some.
+    """
+    return {name: value for name, value in figures.items() if isfinite(value)}
 
 
 def threads(runners: int) -> int:

@@ -9,6 +9,7 @@ import ray
 import torch
 
 from services.trainer.driver.evaluation import Evaluation
+from services.trainer.driver.ray_cluster import join_cluster, require_room
 from services.trainer.driver.session import TrainingSession
 from services.trainer.env.curriculum_starts import starts_for
 from services.trainer.env.rewards import RewardProfile
@@ -78,11 +79,13 @@ def planner_file_of(run: RunConfig, driver: DriverGroup) -> PlannerFile | None:
 def create_session(config: TrainingSessionConfig, driver: DriverGroup, env: type = RLlibVectorEnv) -> TrainingSession:
     """Return a new session that plays the run's game; start Ray, or join the cluster that the settings name.
 
-    Raises UnplayableRun first if there is nothing to play. `env` implements `EpochVectorEnv`.
+    Raises UnplayableRun first if there is nothing to play, and Fatal if the cluster has no room or is not there.
+    `env` implements `EpochVectorEnv`.
     """
     check_playable(config)
     file = planner_file_of(config.run, driver)
     start_ray(config.run.env_runners, driver, config.run.learners)
+    require_room(config.run.env_runners, joined=driver.ray_address is not None)
     # Before the runners, which look for it.
     planning = None if file is None else PlanningProcess(file, config.run_id, config.store)
     return TrainingSession(config, env, planning)
@@ -102,7 +105,7 @@ def start_ray(env_runners: int, driver: DriverGroup, learners: int = 1) -> None:
     if ray.is_initialized():
         return
     if driver.ray_address is not None:
-        ray.init(address=driver.ray_address, log_to_driver=False)
+        join_cluster(driver.ray_address)
         return
     os.environ.setdefault(USAGE_STATISTICS, "0")  # Ray would send its maker statistics about this machine
     # Ray's own token is a file that everybody on the machine can read; its processes inherit this one instead.

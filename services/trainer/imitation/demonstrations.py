@@ -85,10 +85,14 @@ def read_demonstrations(
     """
     kept = _kept(order, read)
     own = [one for one in kept if not one.back]
-    found = [_judged(order, read), _archived(order, trajectories), _other_ways(order, trajectories, own)]
-    shown = Demonstrations.joined([part for part in found if part is not None])
+    archive = _all_of(_archived(order, trajectories), _other_ways(order, trajectories, own))
+    shown = _all_of(_judged(order, read), archive)  # last, because each source gives half of the rows
     back = _recoveries(order, read, [one for one in kept if one.back])
     return shown if shown is None or back is None else shown.mixed(back, order.config.imitation.recovery_share)
+
+
+def _all_of(*parts: Demonstrations | None) -> Demonstrations | None:
+    return Demonstrations.joined([part for part in parts if part is not None])
 
 
 def _judged(order: EpochStart, read: Callable[[StoredObject], bytes]) -> Demonstrations | None:
@@ -167,7 +171,7 @@ def _recoveries(
     found = None if order.demonstrations is None else order.demonstrations.recoveries
     kinds = [[] if found is None else read_passes(read(found), found.key), shown]
     rows = [_rows([_Weighted(way.observations, way.actions, 1 / len(way.actions)) for way in ways]) for ways in kinds]
-    return Demonstrations.joined([part for part in rows if part is not None])
+    return _all_of(*rows)
 
 
 def _by_leg(passes: Sequence[LegPass], failed: Sequence[float]) -> list[_Weighted]:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from services.trainer.documents import StoredObject
-from services.trainer.domain.curriculum import SLOTS
+from services.trainer.domain.curriculum import SLOTS, slots_of
 from services.trainer.domain.shaping import ConservativePotential
 from services.trainer.restarts.collector import CollectedState, Known, PathStart
 from services.trainer.restarts.pack import ArchivePack, read_pack
@@ -78,7 +78,7 @@ class RunArchive:
 
         While no reward model can score entries, selection by judges draws by novelty.
         """
-        count = round(share * SLOTS)
+        (count,) = slots_of([share])
         if not count or not len(self.archive):
             return [None] * SLOTS, {}
         name = _possible(selection, score)

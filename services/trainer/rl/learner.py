@@ -227,7 +227,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         return gradients_dict
 
     def apply_gradients(self, gradients_dict: dict[str, Tensor]) -> None:
-        """Clip to the norm and step. A step with a non-finite gradient is skipped and counted.
+        """Clip to the norm and step. A step with a non-finite gradient is skipped and counted; its losses do not count.
 
         The RND predictor has its own norm: a surprising batch must not shrink the policy's step. Several learners first
         add up their gradients, so all of them make the same step.
@@ -237,6 +237,8 @@ class CuriosityPPOLearner(PPOTorchLearner):
         norms = [nn.utils.clip_grad_norm_(group, self.hyper.gradient_norm, foreach=True) for group in self._clipped]
         if not all(bool(torch.isfinite(norm)) for norm in norms):
             self.skipped_steps += 1
+            for parts in self.losses.values():
+                del parts[-1:]  # it may be NaN or infinite, and so would be the mean of the batch
             return
         rate = self.hyper.learning_rate_at(self.done)
         for optimizer in self._named_optimizers.values():
@@ -259,6 +261,7 @@ class CuriosityPPOLearner(PPOTorchLearner):
         return figures
 
     def _drain_losses(self) -> dict[str, float]:
-        found = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items()}
+        """The mean of each loss over the steps that were made; without one, none."""
+        found = {name: float(torch.stack(parts).mean()) for name, parts in self.losses.items() if parts}
         self.losses = {}
         return found

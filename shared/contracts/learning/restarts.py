@@ -1,8 +1,8 @@
 """Where training episodes begin besides the true start, and which play the policy imitates: blocks of a RunConfig."""
 
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from shared.contracts.base import Configuration
 
@@ -10,11 +10,29 @@ ImitationSource = Literal["judged", "archive", "both"]
 RestartMode = Literal["archive", "backward"]
 RestartSelection = Literal["novelty", "judges", "random"]
 
+MIN_SHARE: Final = 0.01  # a driver draws from a hundred starts: a smaller share would get none of them
+
+
+def _drawn(share: float) -> float:
+    if 0 < share < MIN_SHARE:
+        raise ValueError(f"no episode would begin there: set it to 0, or to {MIN_SHARE} or more")
+    return share
+
+
+def with_least_share(restarts: Any) -> Any:
+    """Runs older than 2026-11-29 may have a smaller share; their archive goes on with the least that is drawn."""
+    share = restarts.get("share", 0) if isinstance(restarts, dict) else 0
+    if isinstance(share, int | float) and 0 < share < MIN_SHARE:
+        return {**restarts, "share": MIN_SHARE}
+    return restarts
+
 
 class RestartsConfig(Configuration):
     """How many episodes begin at states of the run's archive. Evaluation always begins at the true start."""
 
-    share: float = Field(0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive; 0: none")
+    share: Annotated[float, AfterValidator(_drawn)] = Field(
+        0, ge=0, le=0.9, description="share of episodes that begin at a state of the archive, at least 0.01; 0: none"
+    )
     mode: RestartMode = Field(
         "archive",
         description="`archive`: at states that the selection draws; `backward`: ever earlier on the trajectory to the "

@@ -115,6 +115,24 @@ def test_a_gradient_that_is_no_number_changes_nothing_and_is_counted() -> None:
     assert made.drain_metrics()["skipped_steps"] == 1
 
 
+def test_losses_of_skipped_steps_are_left_out_of_the_means() -> None:
+    made = rnd_learner()
+    rows = made.builder(rl_module=made.module, episodes=episodes())[DEFAULT_MODULE_ID]
+    damaged = rows | {ADVANTAGES: rows[ADVANTAGES] * float("nan")}
+    made._update({DEFAULT_MODULE_ID: rows})
+    alone = made._drain_losses()
+
+    again = rnd_learner()
+    again.builder(rl_module=again.module, episodes=episodes())
+    for batch in (damaged, rows, damaged):
+        again._update({DEFAULT_MODULE_ID: batch})
+    assert again._drain_losses() == pytest.approx(alone)
+    again._update({DEFAULT_MODULE_ID: damaged})
+    figures = again.drain_metrics()
+    assert figures["skipped_steps"] == 3
+    assert not alone.keys() & figures.keys(), "no step was made, so no loss is known"
+
+
 def test_the_bonus_begins_once_the_observations_are_measured() -> None:
     made = learner(
         CuriosityPPOLearner, PpoConfig(warm_up_steps=70, curiosity_view="novelty/v1"), lean=True, curiosity=True

@@ -305,6 +305,29 @@ def test_a_driver_killed_while_it_evaluates_loses_nothing_of_the_account(store: 
     assert account.evaluation is not None
 
 
+def test_a_stored_figure_that_is_no_number_does_not_block_the_run(store: Store) -> None:
+    record = asyncio.run(prepare(store))
+    stopped = driver(store, "d1")
+    session, evaluation = make(RUN, record.config)
+    real = session.iterate
+
+    def iterate() -> None:
+        real()
+        if session.steps >= record.config.epoch_steps:
+            session.figures["policy_loss"] = float("nan")  # as drivers of before 2026-11-29 kept it
+            stopped.heartbeat.request_exit("stop")
+
+    session.iterate = iterate  # type: ignore[method-assign]
+    stopped._make = lambda run, config: (session, evaluation)
+    stopped.run(None)
+    assert not asyncio.run(store.exists(keys.epoch_finished(RUN, 0)))
+    driver(store, "d2").run(None)
+    account = finished(store, 0)
+    assert account.steps == session.steps, "no training is repeated"
+    assert "learner/policy_loss" not in account.metrics
+    assert "learner/entropy" in account.metrics
+
+
 def test_a_driver_does_not_wait_for_one_that_is_known_to_be_dead() -> None:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     process.wait()

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import ray
 import torch
 
 from services.trainer.domain.epoch_metrics import EpisodeSummary
+from services.trainer.driver.ray_cluster import require_room
 from services.trainer.driver.session import TrainingSession
 from services.trainer.rl.epoch_plan import GENERATION, GENERATIONS_PER_RUNNER, EpochPlan
 from shared.errors import Fatal
@@ -93,6 +95,15 @@ def test_without_runners_no_step_counts_and_the_driver_ends_at_last(monkeypatch:
     with pytest.raises(Fatal, match="the env runners returned no batch"):
         session.iterate()
     session.close()
+
+
+def test_a_cluster_gives_the_room_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.trainer.driver.ray_cluster.NOTICE_S", 1)
+    cpus = int(ray.cluster_resources()["CPU"])
+    for _ in range(cpus + 1):  # each gives its CPU back; other sessions may have the rest
+        require_room(1, joined=True, patience_s=PATIENCE_S)
+    with pytest.raises(Fatal, match=f"the Ray cluster of {cpus} CPUs had no room for them for 1 s"):
+        require_room(cpus + 1, joined=True, patience_s=1.0)
 
 
 class Slow(Corridor):

@@ -15,11 +15,21 @@ from services.trainer.imitation.demonstrations import Demonstrations, read_demon
 from services.trainer.imitation.loss import ImitationLoss
 from services.trainer.imitation.weights import LIMIT, return_weights, score_weights
 from services.trainer.other_ways.fights import WonFight
+from services.trainer.other_ways.leg_passes import LegPass, write_passes
 from services.trainer.restarts.trajectory_player import TrajectoryRows
 from services.trainer.rl.learner import CuriosityPPOLearner
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
-from shared.contracts.epoch import EpochStart, ImitatedSegment, Imitation, SegmentRef, TrajectoryRef
+from shared.contracts.epoch import (
+    ArchiveDemonstrations,
+    BackwardStage,
+    EpochStart,
+    ImitatedSegment,
+    Imitation,
+    PassesRef,
+    SegmentRef,
+    TrajectoryRef,
+)
 from shared.contracts.ids import Digest, SegmentId
 from shared.contracts.learning.ppo import PpoConfig
 from shared.contracts.learning.restarts import ImitationConfig
@@ -147,6 +157,43 @@ def test_judged_play_shows_what_was_seen_before_each_own_action() -> None:
     assert rows.observations[:, 0].tolist() == [0, 1, 2, 0, 2], "what a planner did is left out"
     assert rows.actions.tolist() == [5, 6, 7, 5, 7]
     assert rows.chances[0] / rows.chances[3] == pytest.approx(np.e), "a lead of one temperature"
+
+
+class OneTrajectory:
+    """A demonstration without fights; the first feature of its states is 8."""
+
+    def rows(self, references: Sequence[TrajectoryRef]) -> list[TrajectoryRows]:
+        return [TrajectoryRows(np.full((20, SIZE), 8, np.float32), np.zeros(20, np.int64), 0.0) for _ in references]
+
+    def won_fights(self, reference: TrajectoryRef) -> list[WonFight]:
+        return []
+
+
+def test_judged_play_and_the_archive_are_each_half_of_what_is_imitated() -> None:
+    """The demonstration and the policy's own passes of its legs share the archive's half."""
+    passed = write_passes([LegPass(0, np.full((4, SIZE), 9, np.float32), np.arange(4))])
+    objects = {"judged": recorded("judged"), "passes": passed}
+    digests = {name: Digest(sha256(raw)) for name, raw in objects.items()}
+    best = ImitatedSegment(segment=SegmentId("judged"), key="judged", digest=digests["judged"], score=0.9)
+    shown = TrajectoryRef(entry=1, steps=20, key="trajectory", digest=Digest("0" * 64))
+    order = EpochStart(
+        run=RUN,
+        epoch=1,
+        fence=1,
+        config=CONFIG.model_copy(update={"observation": "obs/v1"}),
+        imitation=Imitation(baseline=0.5, segments=[best]),
+        demonstrations=ArchiveDemonstrations(
+            imitated=[shown],
+            backward=BackwardStage(trajectory=shown, left=[0]),
+            passes=[PassesRef(passes=1, key="passes", digest=digests["passes"])],
+        ),
+        created=NOW,
+    )
+    rows = read_demonstrations(order, lambda one: objects[one.key], OneTrajectory())
+    assert rows is not None
+    seen = rows.observations[:, 0]
+    chances = [rows.chances[part].sum() for part in (seen < 8, seen == 8, seen == 9)]
+    assert chances == pytest.approx([0.5, 0.25, 0.25])
 
 
 def judged(segments: list[SegmentRef]) -> Imitation:

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.trainer.domain.curriculum import SLOTS, CurriculumShares, mixture
+from services.trainer.domain.curriculum import SLOTS, CurriculumShares, mixture, slots_of
 from services.trainer.domain.epoch_metrics import EpisodeSummary, epoch_metrics
 from services.trainer.driver.checkpoint import (
     Checkpoint,
@@ -183,6 +183,28 @@ def test_shares_become_slots_and_the_rest_begins_at_the_true_start() -> None:
         CurriculumShares((0.3, 0.3))
     with pytest.raises(ValueError, match="negative"):
         CurriculumShares((-0.1,))
+    with pytest.raises(ValueError, match="so small that no episode would begin there"):
+        CurriculumShares((0.006, 0.006))  # one slot for both
+
+
+@pytest.mark.parametrize(
+    ("shares", "slots"),
+    [
+        ((), []),
+        ((0.015,) * 20, [2] * 10 + [1] * 10),
+        ((0.125,) * 8, [13] * 4 + [12] * 4),
+        ((0.333, 0.333, 0.334), [33, 33, 34]),
+        ((0.206, 0.102, 0.104), [21, 10, 10]),
+    ],
+)
+def test_slots_sum_to_the_sum_of_the_shares(shares: tuple[float, ...], slots: list[int]) -> None:
+    assert slots_of(shares) == slots
+
+
+def test_shares_in_hundredths_have_the_slots_that_they_always_had() -> None:
+    for hundredths in range(101):
+        share = hundredths / SLOTS
+        assert slots_of([share, 1 - share]) == [round(share * SLOTS), round((1 - share) * SLOTS)]
 
 
 def episode(
@@ -229,6 +251,23 @@ def test_milestones_count_in_an_open_episode_of_average_length() -> None:
     metrics = epoch_metrics([died, survives, hardly_begun])
     assert (metrics["milestones_mean"], metrics["milestones_max"]) == (2.0, 4.0)
     assert (metrics["return_mean"], metrics["length_mean"], metrics["deaths_mean"]) == (1.0, 100.0, 1.0)
+
+
+def test_short_restarted_episodes_do_not_make_a_barely_begun_one_count() -> None:
+    whole = [episode(steps=3_000, milestones=8, deaths=1) for _ in range(4)]
+    barely_begun = [episode(steps=500, complete=False, milestones=1) for _ in range(3)]
+    restarted = [episode(steps=200, reward=2, from_start=False, milestones=0) for _ in range(40)]
+    alone, beside = epoch_metrics(whole + barely_begun), epoch_metrics(whole + barely_begun + restarted)
+    assert alone["milestones_mean"] == beside["milestones_mean"] == 8.0
+    assert alone["deaths_mean"] == beside["deaths_mean"] == 1.0
+    assert (beside["episodes"], beside["return_max"]) == (44.0, 2.0), "other metrics count every episode"
+
+
+def test_open_episodes_stand_in_where_only_restarted_ones_are_complete() -> None:
+    begun = [episode(steps=steps, complete=False, milestones=steps / 10) for steps in (10, 30)]
+    restarted = [episode(steps=20, from_start=False, milestones=9) for _ in range(5)]
+    assert epoch_metrics(begun + restarted)["milestones_mean"] == 2.0
+    assert "milestones_mean" not in epoch_metrics(restarted)
 
 
 def test_where_no_episode_is_complete_the_open_ones_stand_in() -> None:

@@ -1,4 +1,4 @@
-"""A request whose planner or imitation could do nothing is refused; a run that was stored before plays on as it did."""
+"""A request of which a part could do nothing is refused; a run that was stored before plays on as it did."""
 
 import json
 from datetime import UTC, datetime
@@ -41,6 +41,20 @@ def test_one_trajectory_is_not_weighed_by_its_lead() -> None:
         RunConfig.model_validate({"imitation": ONE | other})
     backward = {"share": 0.5, "mode": "backward"}
     RunConfig.model_validate({"imitation": ONE, "restarts": backward})  # its trajectory is compared with nothing
+
+
+@pytest.mark.parametrize("share", [0.001, 0.005, 0.0099])
+def test_restarts_of_less_than_one_start_in_a_hundred_are_refused(share: float) -> None:
+    with pytest.raises(ValueError, match=r"no episode would begin there: set it to 0, or to 0\.01 or more"):
+        RunConfig.model_validate({"restarts": {"share": share}})
+    read = stored(restarts={"share": share})
+    assert (read.restarts.share, read.keeps_archive) == (0.01, True)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9])
+def test_other_shares_of_restarts_are_kept(share: float) -> None:
+    assert RunConfig.model_validate({"restarts": {"share": share}}).restarts.share == share
+    assert stored(restarts={"share": share}).restarts.share == share
 
 
 def test_a_stored_planner_without_a_need_is_read_as_none() -> None:

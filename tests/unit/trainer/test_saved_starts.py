@@ -113,6 +113,17 @@ def test_a_curriculum_of_the_driver_is_refused(state: SavedState, content: bytes
         saved_starts(order(state), replace(session(), curriculum=(0.5,)), lambda _: content)
 
 
+def test_many_small_shares_keep_their_sum(state: SavedState, content: bytes) -> None:
+    names = [StateName(f"cave-{number}") for number in range(20)]
+    config = CONFIG.model_copy(update={"starts": dict.fromkeys(names, 0.015)})
+    saved = [state.model_copy(update={"name": name}) for name in names]
+    ordered = order(state, config).model_copy(update={"starts": saved})
+    starts = saved_starts(ordered, session(config), lambda _: content)
+    played = [sum(one is not None and one.name == f"saved-{name}" for one in starts) for name in names]
+    assert played == [2] * 10 + [1] * 10
+    assert (len(starts), starts.count(None)) == (100, 70)
+
+
 def test_shares_that_cannot_be_are_refused() -> None:
     with pytest.raises(ValueError, match=r"starts: the shares sum to 1\.2, and at most 1 is possible"):
         RunConfig(starts={PATH: 0.6, StateName("cave"): 0.6})

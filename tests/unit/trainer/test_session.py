@@ -76,6 +76,19 @@ def test_a_restored_session_has_equal_networks_optimiser_scales_and_rng() -> Non
         session_.close()
 
 
+def test_a_figure_that_is_no_number_is_neither_taken_in_nor_restored() -> None:
+    learner = session()
+    learner.begin(lambda numbers: plan(0), 0)
+    learner.learner.drain_metrics = lambda: {"steps": 8.0, "entropy": 1.5, "kl": float("inf"), "novelty": float("nan")}
+    learner.iterate()
+    assert learner.figures == {"entropy": 1.5}
+    learner.figures["kl"] = float("nan")  # as drivers of before 2026-11-29 kept it
+    learner.load(learner.save())
+    learner.begin(lambda numbers: plan(0), 0)
+    assert learner.figures == {"entropy": 1.5}
+    learner.close()
+
+
 def test_the_acting_policy_follows_a_rollback_to_an_older_checkpoint() -> None:
     learner = session()
     learner.begin(lambda numbers: plan(0), 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 
 from services.trainer.driver.session_factory import check_playable, create_session
 from services.trainer.rl.session_config import TrainingSessionConfig, UnplayableRun
@@ -35,6 +36,17 @@ def test_missing_files_and_names_are_refused_before_anything_starts(
     config = CONFIG.model_copy(update={"env_runners": 3, **named})
     driver = DriverGroup(curriculum=curriculum)
     with pytest.raises(UnplayableRun, match=sentence):
+        create_session(TrainingSessionConfig.of(RUN, config, driver, None), driver)
+
+
+def test_env_runners_without_room_are_refused_before_rllib_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray, "is_initialized", lambda: True)
+    monkeypatch.setattr(ray, "cluster_resources", lambda: {"CPU": 1.0})
+    driver = DriverGroup(ray_cpus=1)
+    config = CONFIG.model_copy(update={"env_runners": 2})
+    with pytest.raises(
+        UnplayableRun, match="each of the 2 env runners needs a CPU of Ray, and Ray has 1: raise ZELDA_D"
+    ):
         create_session(TrainingSessionConfig.of(RUN, config, driver, None), driver)
 
 
