@@ -170,9 +170,19 @@ class StudyPlan(BaseModel):
         return folder / "trials" / f"{name}.json"
 
     def load_curves(self, folder: Path) -> dict[Trial, Curve]:
-        """Load the curves of all finished trials of the folder."""
+        """Load the curves of all finished trials of the folder; InvalidStudy if a file is damaged."""
         files = {trial: self.result_file(folder, trial) for trial in self.trials()}
-        return {trial: Curve.of(json.loads(file.read_bytes())) for trial, file in files.items() if file.exists()}
+        return {trial: _load_curve(file) for trial, file in files.items() if file.exists()}
+
+
+def _load_curve(file: Path) -> Curve:
+    try:
+        return Curve.of(json.loads(file.read_bytes()))
+    except (ValueError, KeyError, TypeError) as error:  # not JSON, or not a list of an epoch's metrics
+        raise InvalidStudy(
+            f"{file} is damaged: delete it and repeat the command without --show, which trains what neither the "
+            "results file nor the trial's store has."
+        ) from error
 
 
 def _present_form(stored: Any) -> Any:

@@ -90,6 +90,7 @@ def study(
     folder = out or Path("runs") / f"study-{world.replace(':', '-').replace(',', '-')}"
     file = results or folder / RESULT_FILE
     try:
+        worlds = _known_worlds(world)
         if not show:
             values = {
                 "epochs": epochs,
@@ -99,14 +100,22 @@ def study(
                 "sampling": {"milestones": False, "budget": segments},
                 "shaping": {"mode": mode, "coefficient": coefficient, "conservatism": conservatism},
             }
-            plan = study_plan(parse_worlds(world), episode_length, values, set_ or [], pooling, seeds, arms)
+            plan = study_plan(worlds, episode_length, values, set_ or [], pooling, seeds, arms)
             plan = _with_paths(with_advisers(plan, planner), explored)
             _run_trials(folder, file, read_labels(plan, labels, noisy_accuracy), jobs or usable_cores())
-        _show(folder, file, as_json)
+        _show(folder, file, worlds, as_json)
     except ValidationError as error:
         raise CliError(USAGE, f"This study is not possible: {first_problem(error)}.") from error
     except InvalidStudy as error:
         raise CliError(USAGE, str(error)) from error
+
+
+def _known_worlds(names: str) -> tuple[str, ...]:
+    """The worlds of WORLD; CliError for a name that no world has."""
+    worlds = parse_worlds(names)
+    for one in worlds:
+        run_config({"world": one}, OPTION_OF)
+    return worlds
 
 
 def study_plan(
@@ -122,8 +131,6 @@ def study_plan(
     fields = parse_fields(pairs, base={**values, **FIXED, "world": worlds[0], "episode_length": episode_length})
     given_pairs = {pair.partition("=")[0] for pair in pairs}
     named = {field: option for field, option in OPTION_OF.items() if field not in given_pairs}
-    for one in worlds:
-        run_config({"world": one}, OPTION_OF)
     given = fields.pop("episode_length")
     # Before the walk-throughs, which would fail with a traceback.
     checked = run_config(fields if given == 0 else {**fields, "episode_length": given}, named)
@@ -197,14 +204,21 @@ def _save(file: Path, plan: StudyPlan, folder: Path, version: str) -> Results:
     return kept
 
 
-def _show(folder: Path, file: Path, as_json: bool) -> None:
+def _show(folder: Path, file: Path, worlds: tuple[str, ...], as_json: bool) -> None:
+    """Compare the finished trials of folder and results file; InvalidStudy if either holds another study."""
     from studies.report.page import render_page
     from studies.report.tables import to_markdown
     from studies.report.verdict import verdict
     from studies.summary import summarise
 
     plan = StudyPlan.load(folder)
-    curves = {**(Results.load(file).curves() if file.exists() else {}), **plan.load_curves(folder)}
+    if set(plan.worlds) != set(worlds):
+        names = ",".join(plan.worlds)
+        raise InvalidStudy(
+            f"{folder} contains a study of {names}: write `zelda study {names}`, or choose another folder."
+        )
+    kept = Results.open(file, plan, command(plan), commit(), os.cpu_count() or 1)
+    curves = {**kept.curves(), **plan.load_curves(folder)}
     if not curves:
         raise CliError(FAILED, f"No trial in {folder} is finished yet.")
     result = summarise(curves)
