@@ -52,14 +52,15 @@ def run_config(values: dict[str, Any], named: Mapping[str, str] = MappingProxyTy
     """
     from pydantic import ValidationError
 
-    from shared.config.problems import first_problem
+    from shared.config.problems import located_problem
     from shared.contracts.run import RunConfig
 
     try:
         return RunConfig.model_validate(values)
     except ValidationError as error:
-        field, _, reason = first_problem(error, RunConfig).partition(": ")
-        raise CliError(USAGE, end_sentence(f"{named.get(field, f'--set {field}')}: {reason}")) from error
+        field, reason = located_problem(error, RunConfig)
+        where = named.get(field, f"--set {field}")
+        raise CliError(USAGE, end_sentence(f"{where}: {reason}" if field else reason)) from error
 
 
 def parse_run_id(name: str) -> RunId:

@@ -10,25 +10,27 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from cli.service_settings import load_settings, reachable_store, require_store
 from cli.unknown_run import require_run
 from services.exporter.adapters.trackers import flat_config
 from shared.config.settings import StoreSettings
 from shared.contracts.archive import read_manifest
-from shared.contracts.base import sha256
+from shared.contracts.base import Contract, sha256
 from shared.contracts.card import RewardModelCard
 from shared.contracts.driver import EVALUATION_S
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.scores import SegmentScores
+from shared.state.documents import read_document
 from shared.state.segments import list_segments
 from shared.store import keys
 from shared.store.open import open_store
 from shared.store.port import Store
 from shared.store.provision import ProvisionSettings as StoreOnly
 
+Document = TypeVar("Document", bound=Contract)
 READS: Final = 16  # concurrent reads
 ORDER: Final = "order"
 EXAMPLES: Final = 3  # names shown per kind
@@ -64,9 +66,9 @@ class RunSide:
     store: Store
     run: RunId
 
-    async def document(self, key: str) -> bytes | None:
-        """An object's bytes, or None if it does not exist."""
-        return await self.store.get(key) if await self.store.exists(key) else None
+    async def document(self, kind: type[Document], key: str) -> Document | None:
+        """A document, or None if it does not exist. ContractError, which names its key, if it is damaged."""
+        return await read_document(self.store, kind, key) if await self.store.exists(key) else None
 
 
 Content = Mapping[str, str]
@@ -120,10 +122,9 @@ def _digest(value: Any) -> str:
 
 
 async def _orders(side: RunSide, epoch: int) -> Content:
-    raw = await side.document(keys.epoch_start(side.run, epoch))
-    if raw is None:
+    start = await side.document(EpochStart, keys.epoch_start(side.run, epoch))
+    if start is None:
         return {}
-    start = EpochStart.from_bytes(raw)
     model = start.reward_model.weights_digest if start.reward_model else None
     imitated = [(one.segment, one.score) for one in start.imitation.segments] if start.imitation else []
     fields = flat_config(start.config.model_dump(mode="json"))
@@ -151,7 +152,7 @@ async def _scores(side: RunSide, epoch: int) -> Content:
     }
 
     async def read(key: str) -> str:
-        score = SegmentScores.from_bytes(await side.store.get(key))
+        score = await read_document(side.store, SegmentScores, key)
         judges = {"judges": {"__all__": {"usage"}}}  # a cached reply costs nothing
         return _digest(score.model_dump(mode="json", exclude={**dict.fromkeys(SCORE_ORIGIN, True), **judges}))
 
@@ -169,10 +170,9 @@ async def _read_all(named: Mapping[str, str], read: Callable[[str], Awaitable[st
 
 
 async def _figures(side: RunSide, epoch: int) -> Content:
-    raw = await side.document(keys.epoch_finished(side.run, epoch))
-    if raw is None:
+    finished = await side.document(EpochFinishedRecord, keys.epoch_finished(side.run, epoch))
+    if finished is None:
         return {}
-    finished = EpochFinishedRecord.from_bytes(raw)
     figures = {f"evaluation {name}": value for name, value in (finished.evaluation or {}).items()} | finished.metrics
     listed = [segment.segment for segment in finished.segments]
     counts = {"steps": finished.steps, "episodes": finished.episodes, "list of segments": sorted(listed)}
@@ -180,10 +180,9 @@ async def _figures(side: RunSide, epoch: int) -> Content:
 
 
 async def _reward_models(side: RunSide, epoch: int) -> Content:
-    raw = await side.document(keys.reward_model_card(side.run, epoch))
-    if raw is None:
+    card = await side.document(RewardModelCard, keys.reward_model_card(side.run, epoch))
+    if card is None:
         return {}
-    card = RewardModelCard.from_bytes(raw)
     fields = card.model_dump(mode="json", exclude=CARD_ORIGIN)
     fields["earlier models"] = [model.weights_digest for model in card.history]
     return {name: _digest(value) for name, value in fields.items()}

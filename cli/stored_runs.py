@@ -50,18 +50,20 @@ def read_store(work: Callable[[Store], Coroutine[Any, Any, T]], run: RunId | Non
             raise CliError(NOT_FOUND, f"{str(error).rstrip('.')}.") from error
 
 
-def list_stored_runs(state: str | None, tag: str | None = None) -> list[dict[str, Any]]:
-    """All runs, newest first, as `GET /runs` returns them."""
+def list_stored_runs(state: str | None, tag: str | None = None) -> tuple[list[dict[str, Any]], list[str]]:
+    """All runs, newest first, as `GET /runs` returns them; and the names of those that cannot be read."""
     from services.coordinator.api.models import run_list_item
     from services.coordinator.readmodels.run_notes import RunNotesReader
     from shared.state.runs import RunRecords
 
-    async def work(store: Store) -> list[dict[str, Any]]:
-        records = [record for record in await RunRecords(store).all() if state in (None, record.state)]
+    async def work(store: Store) -> tuple[list[dict[str, Any]], list[str]]:
+        runs = RunRecords(store)
+        records = [record for record in await runs.all() if state in (None, record.state)]
         records.sort(key=lambda record: record.created, reverse=True)
         tags = await RunNotesReader(store).tags()
         items = [run_list_item(record, tags.get(record.run, ())) for record in records]
-        return [item.model_dump(mode="json") for item in items if tag is None or tag in item.tags]
+        listed = [item.model_dump(mode="json") for item in items if tag is None or tag in item.tags]
+        return listed, runs.unreadable
 
     return _announced(work)
 

@@ -32,6 +32,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig, RunRecord
 from shared.errors import Permanent
 from shared.state.deleted_runs import RunDeleted
+from shared.state.documents import read_document
 from shared.state.runs import RunRecords
 from shared.state.saved_states import SavedStates, require_playable
 from shared.store import keys
@@ -210,4 +211,4 @@ async def _wait_for_epoch(
                 f"The driver exited with code {driver.returncode} before the end of the epoch; its log is above.",
             )
         await asyncio.sleep(POLL_S)
-    return EpochFinishedRecord.from_bytes(await store.get(keys.epoch_finished(run, epoch_)))
+    return await read_document(store, EpochFinishedRecord, keys.epoch_finished(run, epoch_))

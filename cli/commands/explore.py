@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import format_duration, overwrite_line, print_json, print_line, print_status
-from cli.errors import USAGE, CliError
+from cli.errors import FAILED, USAGE, CliError
 from cli.output_paths import VIDEO, require_directory, require_writable_file
 from cli.run_arguments import run_config
 from cli.stack.lock import locked_directory, locked_file
@@ -72,11 +72,15 @@ def explore(
     run_config({"world": world}, {"world": "WORLD"})  # names a misspelt world in one sentence
     with locked_directory(folder, "exploration", "wait for it"), interrupt_on_signals():
         plan = _plan(world, seed, selection, options, cell, frame_skip)
-        result = _explore(folder, (file, video), plan, steps, jobs or usable_cores())
+        result, filmed = _explore(folder, (file, video), plan, steps, jobs or usable_cores())
     if as_json:
         print_json(result.model_dump(mode="json"))
     else:
         _print_result(result, folder / ARCHIVE_FILE, file)
+    if video is not None and not filmed:
+        raise CliError(
+            FAILED, f"{video} is not written: no path of the archive reaches a milestone yet. Explore more steps."
+        )
 
 
 def _plan(world: str, seed: int, selection: Any, options: str, cell: int, frame_skip: int) -> "ExplorationPlan":
@@ -91,8 +95,8 @@ def _plan(world: str, seed: int, selection: Any, options: str, cell: int, frame_
 
 def _explore(
     folder: Path, files: tuple[Path, Path | None], plan: "ExplorationPlan", steps: int, jobs: int
-) -> "ExplorationResult":
-    """Explore, and write the files: the result, and the video if it is wanted."""
+) -> "tuple[ExplorationResult, bool]":
+    """Explore, and write the files: the result, and the video if it is wanted. Return whether there is a video."""
     from services.trainer.exploration.archive_file import ArchiveFile
     from services.trainer.exploration.exploration import Exploration
     from services.trainer.exploration.workers import RolloutWorkers
@@ -111,9 +115,7 @@ def _explore(
                 finally:
                     overwrite_line("")
         result = _save(exploration, names, files[0], jobs)
-        if files[1] is not None:
-            _film(exploration, files[1])
-        return result
+        return result, files[1] is not None and _film(exploration, files[1])
     except KeyboardInterrupt:
         print_status("Stopped. The same command continues with the last whole round.")
         raise
@@ -121,17 +123,17 @@ def _explore(
         archive.close()
 
 
-def _film(exploration: "Exploration", file: Path) -> None:
-    """Write the best path as a video."""
+def _film(exploration: "Exploration", file: Path) -> bool:
+    """Write the best path as a video; return False if no path reaches a milestone."""
     from services.exporter.adapters.video import VideoFile
 
     path = exploration.best_path()
     if not any(part.actions for part in path):
-        print_status(f"{file} is not written: no path of the archive reaches a milestone yet. Explore more steps.")
-        return
+        return False
     with VideoFile(file, VIDEO_SCALE) as video:
         video.add(exploration.pictures(path), exploration.plan.rollout.frame_skip)
     print_status(f"Wrote {file}.")
+    return True
 
 
 def _read(file: Path) -> "ExplorationResults":

@@ -123,7 +123,7 @@ def minari(
         print_status(f"{writer.skipped} segments without a score were left out.")
     if writer.steps:
         print_line(f"{to}/{run}-v0: {writer.steps} steps; read it with MINARI_DATASETS_PATH={to}")
-    _require_complete(selection, len(result.exported), len(result.failed))
+    _require_complete(selection, len(result.exported) - writer.skipped, len(result.failed), "judged")
 
 
 def _selection(
@@ -138,10 +138,10 @@ def _selection(
         raise CliError(USAGE, f"{error}.") from error
 
 
-def _require_complete(selection: "SegmentSelection", done: int, failed: int) -> None:
-    """CliError if nothing was exported, or if some segments failed."""
+def _require_complete(selection: "SegmentSelection", done: int, failed: int, kind: str = "recorded") -> None:
+    """CliError if nothing was exported, or if some segments failed. `kind` says which segments are exported."""
     if done + failed == 0:
-        run, kind = selection.run, "judged" if selection.best else "recorded"
+        run, kind = selection.run, "judged" if selection.best else kind
         read_store(lambda store: require_run(store, run))
         raise CliError(NOT_FOUND, f"No {kind} segment of {run} matches: check the run with `zelda run show {run}`.")
     if failed:

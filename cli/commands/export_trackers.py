@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from cli.console import overwrite_line, print_line
-from cli.errors import FAILED, NOT_FOUND, CliError
+from cli.errors import FAILED, NOT_FOUND, USAGE, CliError
 from cli.output_paths import require_directory
 from cli.run_arguments import parse_run_id
 from cli.runs.options import Name
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from services.exporter.adapters.trackers import Tracker
 
 app = typer.Typer()
+SHOWN: Final = 40  # characters of a refused name: a longer one hides the reason
 Follow = Annotated[bool, typer.Option("--follow", help="continue until the run ends")]
 
 
@@ -66,11 +67,18 @@ def wandb(
     from services.exporter.adapters.trackers import WandbTracker
 
     require_directory(to)
-    to.mkdir(parents=True, exist_ok=True)
     made: list[WandbTracker] = []
 
     def make(run: RunId, config: Mapping[str, Any]) -> WandbTracker:
-        made.append(WandbTracker(to, project, run, config))
+        from wandb.errors import UsageError
+
+        to.mkdir(parents=True, exist_ok=True)
+        try:
+            made.append(WandbTracker(to, project, run, config))
+        except UsageError as error:
+            shown = project if len(project) <= SHOWN else f"{project[:SHOWN]}…"
+            reason = str(error).replace(f"'{project}'", f"'{shown}'").rstrip(".")
+            raise CliError(USAGE, f"W&B: {reason}: choose another --project.") from error
         return made[0]
 
     _feed(name, follow, make)

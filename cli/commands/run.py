@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -27,6 +27,9 @@ from cli.runs.options import Json, Name, TokenFile, Url, pages
 from shared.config.groups import GROUPS
 from shared.contracts.events import RunState
 from shared.process.cores import usable_cores
+
+LOGGED: Final = (*GROUPS, "rules-judge", "llm", "bus", "store")
+"""The processes of a local system that have a log file."""
 
 app = typer.Typer(help="Start, watch, stop and resume runs.", no_args_is_help=True)
 
@@ -91,23 +94,31 @@ def list_runs(
     url: Url = None,
     token_file: TokenFile = None,
 ) -> None:
-    """List all runs, newest first."""
+    """List all runs, newest first. The exit code is 1 if the store holds runs that cannot be read."""
     from cli.stored_runs import list_stored_runs, no_system_answers
 
+    unreadable: list[str] = []  # a running system logs and counts them, and its API does not list them
     if no_system_answers(url):
-        runs = list_stored_runs(state, tag)
+        runs, unreadable = list_stored_runs(state, tag)
     else:
         with open_client(find_connection(url, token_file)) as client:
             runs = list(pages(client, "/runs", state=state, tag=tag))
     if as_json:
         print_json(runs)
-        return
-    if not runs:
-        print_status(
-            "There are no runs yet: start one with `zelda run start`."
-            if state is None and tag is None
-            else "No run has this tag or state: list all runs with `zelda run list`."
-        )
+    else:
+        if not runs and not unreadable:
+            print_status(
+                "There are no runs yet: start one with `zelda run start`."
+                if state is None and tag is None
+                else "No run has this tag or state: list all runs with `zelda run list`."
+            )
+        _print_runs(runs)
+    if unreadable:
+        number = "1 run" if len(unreadable) == 1 else f"{len(unreadable)} runs"
+        raise CliError(FAILED, f"{number} cannot be read, for the reasons logged above: {', '.join(unreadable)}.")
+
+
+def _print_runs(runs: list[dict[str, Any]]) -> None:
     rows = [
         [
             *(run["run"], run["state"], run["world"]),
@@ -125,7 +136,8 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
     """Show the state and the progress of a run, and one line per finished epoch."""
     from cli.stored_runs import no_system_answers, read_stored_run
 
-    if no_system_answers(url):
+    stored = no_system_answers(url)
+    if stored:
         run = read_stored_run(parse_run_id(name))
     else:
         with open_client(find_connection(url, token_file)) as client:
@@ -146,7 +158,7 @@ def show(name: Name, as_json: Json = False, url: Url = None, token_file: TokenFi
     print_epochs(f"Epochs of {name}", run["epochs"])
     for line in reasons(run["epochs"]):
         print_line(line)
-    print_next(name, record["state"], Reach.of(url, token_file), after="run show")
+    print_next(name, record["state"], Reach.of(url, token_file, up=not stored), after="run show")
 
 
 @app.command()
@@ -188,9 +200,7 @@ def diff(
 
 @app.command()
 def logs(
-    process: Annotated[
-        str, typer.Argument(help=f"{', '.join(GROUPS)}, rules-judge, llm, bus, store", metavar="PROCESS")
-    ],
+    process: Annotated[str, typer.Argument(help=", ".join(LOGGED), metavar="PROCESS")],
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="number of lines")] = 50,
     run: Annotated[str | None, typer.Option("--run", help="leave out lines about other runs", metavar="RUN")] = None,
 ) -> None:
@@ -199,8 +209,11 @@ def logs(
 
     path = Path("runs/.local/logs") / f"{Path(process).name}.log"
     if not path.exists():
-        names = ", ".join(sorted(file.stem for file in path.parent.glob("*.log")))
-        advice = f"choose from {names}" if names else "start a system with `zelda up`, or read the log of the pod"
+        names = sorted(file.stem for file in path.parent.glob("*.log"))
+        if names or path.stem not in LOGGED:
+            advice = f"choose from {', '.join(names or LOGGED)}"
+        else:
+            advice = "start a system with `zelda up`, or read the log of the pod"
         raise CliError(USAGE, f"The log file {path} does not exist: {advice}.")
     for text in ServiceLogs(path.parent).tail(path.stem, lines, None if run is None else parse_run_id(run)):
         print_line(text)

@@ -12,6 +12,7 @@ from services.exporter.domain.scalars import epoch_scalars, is_final, steps_so_f
 from shared.contracts.events import ENDED_STATES
 from shared.contracts.ids import RunId
 from shared.contracts.progress import RunSummary
+from shared.state.documents import read_document
 from shared.store import keys
 from shared.store.port import Store
 
@@ -24,7 +25,7 @@ def read_summary(run: RunId) -> RunSummary:
 
     async def work(store: Store) -> RunSummary:
         await require_summary(store, run)
-        return RunSummary.from_bytes(await store.get(keys.run_summary(run)))
+        return await read_document(store, RunSummary, keys.run_summary(run))
 
     return read_store(work, run)
 

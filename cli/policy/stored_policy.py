@@ -14,6 +14,7 @@ from shared.contracts.epoch import EpochFinishedRecord, EpochStart
 from shared.contracts.ids import RunId
 from shared.contracts.run import RunConfig
 from shared.errors import Permanent
+from shared.state.documents import read_document
 from shared.store import keys
 from shared.store.port import Store
 
@@ -24,8 +25,8 @@ async def read_policy(store: Store, run: RunId, epoch: int | None) -> tuple[Poli
     key = keys.epoch_finished(run, number)
     if not await store.exists(key):
         raise CliError(NOT_FOUND, f"Epoch {number} of {run} is not finished: see `zelda run show {run}`.")
-    finished = EpochFinishedRecord.from_bytes(await store.get(key))
-    start = EpochStart.from_bytes(await store.get(keys.epoch_start(run, number)))
+    finished = await read_document(store, EpochFinishedRecord, key)
+    start = await read_document(store, EpochStart, keys.epoch_start(run, number))
     raw = await store.get(finished.checkpoint_key, finished.checkpoint_digest)
     config = start.config
     about: dict[str, Any] = {

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import print_json, print_line, print_status
-from cli.errors import USAGE, CliError
+from cli.errors import FAILED, USAGE, CliError
 from cli.run_arguments import parse_run_id, parse_segment_id
 from cli.runs.options import Json, Name
 from cli.stored_runs import read_store
 from shared.contracts.ids import RunId, SegmentId
 
 if TYPE_CHECKING:
-    from cli.trace.link import Link
+    from cli.trace.link import Link, State
     from shared.store.port import Store
 
 app = typer.Typer(
@@ -37,7 +37,7 @@ def trace(
     """Show each object behind a segment: rewards that it changed, reward model, votes, recording, checkpoint.
 
     With --epoch: the epoch's checkpoint, its order, and the model and scores behind its rewards. Every digest is
-    compared with what refers to it. Objects that retention has removed are named.
+    compared with what refers to it; the exit code is 1 if one differs. Objects that retention has removed are named.
     """
     run = parse_run_id(name)
     if epoch is not None and segment is None:
@@ -51,10 +51,13 @@ def trace(
     links = read_store(lambda store: _follow(store, run, wanted), run)
     if as_json:
         print_json([asdict(link) for link in links])
-        return
-    for link in links:
-        _print(link, prompts)
-    _print_end(links)
+    else:
+        for link in links:
+            _print(link, prompts)
+        if removed := _in_state("removed", links):
+            print_status(f"No longer in the store: {removed}.")
+    if changed := _in_state("changed", links):
+        raise CliError(FAILED, f"Changed or damaged since it was recorded: {changed}.")
 
 
 async def _follow(store: "Store", run: RunId, wanted: int | SegmentId) -> "list[Link]":
@@ -72,8 +75,6 @@ def _print(link: "Link", prompts: bool) -> None:
         print_line(f"    {line}")
 
 
-def _print_end(links: "list[Link]") -> None:
-    """Say what the chain lacks."""
-    for state, meaning in (("removed", "no longer in the store"), ("changed", "not what their referrer means")):
-        if found := [link.what for link in links if link.state == state]:
-            print_status(f"{meaning.capitalize()}: {', '.join(found)}.")
+def _in_state(state: "State", links: "list[Link]") -> str:
+    """The objects in this state, for a sentence; empty without one."""
+    return ", ".join(link.what for link in links if link.state == state)

@@ -11,6 +11,7 @@ from services.rewardmodel.domain.segment_selection import select_ratings
 from services.rewardmodel.settings import RewardModelGroup
 from shared.contracts.card import RewardModelCard
 from shared.contracts.ids import RunId
+from shared.state.documents import parse_document
 from shared.store import keys
 from shared.store.port import Store
 
@@ -37,7 +38,7 @@ async def model_links(store: Store, run: RunId, epoch: int) -> list[Link]:
     if found.data is None:
         why = "its card is missing: never trained, or deleted"
         return [Link(f"reward model of epoch {epoch}", "removed", key, facts=[why])]
-    card = RewardModelCard.from_bytes(found.data)
+    card = parse_document(RewardModelCard, key, found.data)
     weights = await fetch(store, card.weights_key, card.weights_digest)
     accuracy = "unknown" if card.accuracy.confident is None else f"{card.accuracy.confident:.2f}"
     failed = ", ".join(name for name, passed in card.gates.items() if not passed)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from shared.contracts.base import sha256
 from shared.contracts.epoch import EpochFinishedRecord, EpochStart, SegmentRef
 from shared.contracts.ids import RunId, SegmentId
+from shared.state.documents import parse_document, read_document
 from shared.state.epochs import first_unfinished_epoch
 from shared.store import keys
 from shared.store.port import NotFound, Store
@@ -40,11 +41,12 @@ async def read_documents(store: Store, run: RunId) -> RunDocuments:
         raise NotFound(f"the store holds no epoch of a run named {run}")
     done = first_unfinished_epoch(run, names)
     started = done + (keys.epoch_start(run, done) in names)
-    orders = await asyncio.gather(*(store.get(keys.epoch_start(run, epoch)) for epoch in range(started)))
-    records = await asyncio.gather(*(store.get(keys.epoch_finished(run, epoch)) for epoch in range(done)))
+    ordered = [keys.epoch_start(run, epoch) for epoch in range(started)]
+    orders = await asyncio.gather(*map(store.get, ordered))
+    records = (read_document(store, EpochFinishedRecord, keys.epoch_finished(run, epoch)) for epoch in range(done))
     return RunDocuments(
         run,
-        [EpochStart.from_bytes(one) for one in orders],
-        [sha256(one) for one in orders],
-        [EpochFinishedRecord.from_bytes(one) for one in records],
+        [parse_document(EpochStart, key, raw) for key, raw in zip(ordered, orders, strict=True)],
+        [sha256(raw) for raw in orders],
+        await asyncio.gather(*records),
     )

@@ -9,6 +9,7 @@ from shared.contracts.epoch import SegmentRef
 from shared.contracts.ids import Digest, RunId
 from shared.contracts.scores import JudgeReplies, JudgeResult, SegmentScores
 from shared.contracts.segment import SegmentManifest
+from shared.state.documents import parse_document
 from shared.store import keys
 from shared.store.port import Store
 
@@ -19,7 +20,7 @@ async def score_links(store: Store, run: RunId, epoch: int, reference: SegmentRe
     found = await fetch(store, key)
     if found.data is None:
         return [Link("score", "removed", key, facts=["the segment was not judged, or its score was deleted"])]
-    scores = SegmentScores.from_bytes(found.data)
+    scores = parse_document(SegmentScores, key, found.data)
     value = "" if scores.weighted is None else f": {scores.weighted:.2f}, agreement {scores.agreement or 0:.2f}"
     facts = [f"{scores.status}{value}", *([scores.error] if scores.error else [])]
     if scores.segment_digest != reference.digest:

@@ -29,6 +29,7 @@ from shared.errors import DigestMismatch, Permanent, Transient
 from shared.process.event_wait import wait_for_event
 from shared.process.in_progress import InProgress
 from shared.rewardnet import RewardWeights, load
+from shared.state.documents import read_document
 from shared.state.label_deadline import deadline_of_run
 from shared.state.runs import RunRecords
 from shared.store import keys
@@ -83,8 +84,8 @@ class Handlers:
         stored = await self._models.find(run, epoch)
         if stored is not None:
             return stored
-        finished = EpochFinishedRecord.from_bytes(await self._store.get(keys.epoch_finished(run, epoch)))
-        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch)))
+        finished = await read_document(self._store, EpochFinishedRecord, keys.epoch_finished(run, epoch))
+        start = await read_document(self._store, EpochStart, keys.epoch_start(run, epoch))
         card, result = await self._train(run, epoch, await self._count_outcomes(finished), start.config)
         return await self._models.commit(card, result.weights, result.state_dict)
 

@@ -12,10 +12,19 @@ MAX_NAMED: Final = 10  # fields in one sentence
 
 
 def first_problem(error: ValidationError, model: type[BaseModel] | None = None) -> str:
-    """The first problem as `field: reason`. With the `model`, a misspelt field gets a suggestion."""
+    """The first problem as `field: reason`. With the `model`, a misspelt field gets a suggestion.
+
+    Without the field if several fields together are wrong, or if nothing could be parsed.
+    """
+    field, reason = located_problem(error, model)
+    return f"{field}: {reason}"[:LIMIT] if field else reason
+
+
+def located_problem(error: ValidationError, model: type[BaseModel] | None = None) -> tuple[str, str]:
+    """The field of the first problem, empty if several fields together are wrong; and the reason."""
     problem = error.errors(include_url=False)[0]
-    where = ".".join(str(part) for part in problem["loc"]) or "document"
-    return f"{where}: {describe_problem(problem, problem['loc'], model)}"[:LIMIT]
+    field = ".".join(str(part) for part in problem["loc"])
+    return field, describe_problem(problem, problem["loc"], model)[:LIMIT]
 
 
 def describe_problem(item: Mapping[str, Any], place: Sequence[Any], model: type[BaseModel] | None) -> str:

@@ -56,5 +56,4 @@ def parse_document(model: type[T], data: Any, where: str) -> T:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problem = first_problem(error, model).removeprefix("document: ")
-        raise ConfigError(f"{where}: {problem}") from error
+        raise ConfigError(f"{where}: {first_problem(error, model)}") from error

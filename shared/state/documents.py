@@ -6,14 +6,28 @@ from typing import Final, Generic, TypeVar
 
 import structlog
 
-from shared.contracts.base import sha256
+from shared.contracts.base import Contract, sha256
 from shared.errors import ContractError
 from shared.store.port import Store
 from shared.telemetry.log_once import LogOnce
 
 PARALLEL: Final = 16  # concurrent reads: more would only queue in the store
 Document = TypeVar("Document")
+Parsed = TypeVar("Parsed", bound=Contract)
 log = structlog.get_logger(__name__)
+
+
+def parse_document(kind: type[Parsed], key: str, raw: bytes) -> Parsed:
+    """Parse the object at `key`, or raise ContractError with one sentence that names the key and the field."""
+    try:
+        return kind.from_bytes(raw)
+    except ContractError as error:
+        raise ContractError(f"{key} is {error}; it is damaged, or a newer version wrote it.") from error
+
+
+async def read_document(store: Store, kind: type[Parsed], key: str) -> Parsed:
+    """Read and parse one object. NotFound if it is missing; ContractError, which names the key, if it is damaged."""
+    return parse_document(kind, key, await store.get(key))
 
 
 class DocumentReader(Generic[Document]):

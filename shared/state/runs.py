@@ -16,6 +16,7 @@ from shared.contracts.ids import RunId
 from shared.contracts.run import RunRecord
 from shared.errors import ContractError
 from shared.state.deleted_runs import RunDeleted, was_deleted
+from shared.state.documents import parse_document
 from shared.store import keys
 from shared.store.port import NotFound, ObjectEntry, Store
 from shared.telemetry import metrics
@@ -91,6 +92,11 @@ class RunRecords:
             self._following = asyncio.create_task(self._list_after(self._running))
         return list(await asyncio.shield(self._following))
 
+    @property
+    def unreadable(self) -> list[str]:
+        """The names, sorted, that the last listing skipped."""
+        return sorted(self._unreadable.keys)
+
     async def _list_after(self, running: asyncio.Task[list[RunRecord]] | None) -> list[RunRecord]:
         # A listing that already runs may have passed over a run that the caller has just created: it is not shared.
         if running is not None and not running.done():
@@ -133,11 +139,9 @@ class RunRecords:
     async def _read(self, run: RunId, key: str) -> RunRecord:
         raw = await self._store.get(key)
         try:
-            record = RunRecord.from_bytes(raw)
+            record = parse_document(RunRecord, key, raw)
         except ContractError as error:
-            raise ContractError(
-                f"Run {run} cannot be read: {key} is {error}; it is damaged, or a newer version wrote it."
-            ) from error
+            raise ContractError(f"Run {run} cannot be read: {error}") from error
         if record.run != run:
             raise ContractError(f"Run {run} cannot be read: {key} is the record of run {record.run}.")
         return record

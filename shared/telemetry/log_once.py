@@ -37,6 +37,11 @@ class LogOnce(Generic[Key]):
         """Forget the problems of all other keys."""
         self._problems = {key: self._problems[key] for key in self._problems if key in keys}
 
+    @property
+    def keys(self) -> list[Key]:
+        """The keys with a current problem, in the order in which these appeared."""
+        return list(self._problems)
+
     def __len__(self) -> int:
         """Number of keys with a current problem."""
         return len(self._problems)

@@ -54,7 +54,7 @@ class RunDefaults:
         try:
             return NewRun.model_validate({"config": fields}).config
         except ValidationError as error:
-            problem = first_problem(error).replace("Value error, ", "").removeprefix("document: ")
+            problem = first_problem(error).replace("Value error, ", "")
             defaults = ", ".join(sorted(self.fields))
             raise UnsuitableRun(
                 f"{problem}. Defaults of this installation that your request can replace: {defaults}."

@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from services.coordinator.domain.run_view import Committed
 from shared.contracts.base import Contract, sha256
-from shared.errors import ContractError
 from shared.process.bounded_cache import BoundedCache
+from shared.state.documents import parse_document
 from shared.store.port import Store
 
 Document = TypeVar("Document", bound=Contract)
@@ -36,7 +36,4 @@ class DocumentCache:
 
     async def _read(self, key: str, document_type: type[Document]) -> Committed[Document]:
         raw = await self._store.get(key)
-        try:
-            return Committed(key, sha256(raw), document_type.from_bytes(raw))
-        except ContractError as error:
-            raise ContractError(f"{key} is {error}; it is damaged, or a newer version wrote it.") from error
+        return Committed(key, sha256(raw), parse_document(document_type, key, raw))

@@ -5,6 +5,7 @@ from typing import Final
 from shared.contracts.epoch import EpochStart
 from shared.contracts.ids import RunId
 from shared.process.bounded_cache import BoundedCache
+from shared.state.documents import read_document
 from shared.store import keys
 from shared.store.port import Store
 
@@ -23,4 +24,4 @@ class EpochOrders:
         known = self._known.get((run, epoch))
         if known is not None:
             return known
-        return self._known.put((run, epoch), EpochStart.from_bytes(await self._store.get(keys.epoch_start(run, epoch))))
+        return self._known.put((run, epoch), await read_document(self._store, EpochStart, keys.epoch_start(run, epoch)))

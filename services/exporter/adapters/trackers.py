@@ -92,7 +92,7 @@ def _few_retries() -> Iterator[None]:
 class WandbTracker:
     """An offline run of Weights & Biases in a folder; nothing leaves this machine until `wandb sync` sends it.
 
-    An earlier offline run of the same name in the folder is replaced.
+    An earlier offline run of the same name in the folder is replaced once the new one is complete.
     """
 
     STEPS: Final = "steps"
@@ -100,8 +100,8 @@ class WandbTracker:
     def __init__(self, folder: Path, project: str, run: RunId, config: Mapping[str, Any]) -> None:
         import wandb
 
-        for former in (folder / "wandb").glob(f"offline-run-*-{run}"):
-            rmtree(former)
+        # The file has the run's exact name. The folder's name ends in it, but `demo-1` ends in `1`, too.
+        self._former = {file.parent for file in (folder / "wandb").glob(f"offline-run-*/run-{run}.wandb")}
         settings = wandb.Settings(
             mode="offline",
             root_dir=str(folder),
@@ -123,11 +123,16 @@ class WandbTracker:
         self._run.log({**scalars, self.STEPS: step, "_timestamp": time.timestamp()})
 
     def close(self) -> None:
-        """Flush and end. W&B's own process writes the file after `finish` has returned: wait until it has ended."""
+        """Flush, end, and remove earlier runs of this name.
+
+        W&B's own process writes the file after `finish` has returned: wait until it has ended.
+        """
         import wandb
 
         self._run.finish()
         wandb.teardown()
+        for former in self._former:
+            rmtree(former, ignore_errors=True)  # a second export at the same time may have removed it
 
 
 def flat_config(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -16,6 +16,7 @@ from shared.contracts.ids import RunId
 from shared.errors import ContractError
 from shared.process.failpoints import failpoint
 from shared.rewardnet import RewardWeights, load
+from shared.state.documents import parse_document
 from shared.store import keys
 from shared.store.create import create_if_absent, create_or_read
 from shared.store.port import Store
@@ -51,7 +52,7 @@ class RewardModelStore:
         if not await self._store.exists(key):
             return None
         raw = await self._store.get(key)
-        return StoredCard(key, sha256(raw), RewardModelCard.from_bytes(raw))
+        return StoredCard(key, sha256(raw), parse_document(RewardModelCard, key, raw))
 
     async def latest_before(self, run: RunId, epoch: int) -> StoredCard | None:
         """The newest readable card of an earlier epoch."""
@@ -77,7 +78,7 @@ class RewardModelStore:
         key = keys.reward_model_card(card.run, card.epoch)
         committed = await create_or_read(self._store, key, card.to_bytes())
         if not committed.created:
-            return StoredCard(key, committed.digest, RewardModelCard.from_bytes(committed.data))
+            return StoredCard(key, committed.digest, parse_document(RewardModelCard, key, committed.data))
         failpoint("rewardmodel.after_card")
         await self._store.put(f"{prefix}rm.safetensors", weights)
         await self._store.put(f"{prefix}rm.pt", state_dict)

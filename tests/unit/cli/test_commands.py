@@ -72,6 +72,8 @@ def zelda(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedPro
             errors.USAGE,
             "'a\\nb' is not the name of a run",
         ),
+        (["run", "logs", "foo"], errors.USAGE, "foo.log does not exist: choose from coordinator, trainer, judge, "),
+        (["epoch", "-s", "epoch_steps=2048"], errors.USAGE, "zelda: batch_size 4096 is larger than epoch_steps 2048:"),
         (["run", "logs", "judge"], errors.USAGE, "The log file runs/.local/logs/judge.log does not exist: start"),
         (
             ["run", "logs", "../../../etc/passwd"],

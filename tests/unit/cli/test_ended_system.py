@@ -17,6 +17,9 @@ from cli.stack.layout import Connection, StackLayout
 from cli.stack.services import store_settings
 from cli.stored_runs import list_stored_runs
 from shared.config.settings import StoreSettings
+from shared.contracts.ids import RunId
+from shared.store import keys
+from shared.store.open import open_store
 from shared.store.provision import provision
 from tests.unit.cli.test_commands import ROOT, zelda
 
@@ -48,6 +51,29 @@ def test_runs_are_listed_without_a_system(ended: Path) -> None:
     done = zelda("run", "list", cwd=ended)
     assert done.stdout.splitlines()[1] == f"{RUN}\tfinished\tbramble:garden\t1 of 1\t2026-11-23 00:11\t"
     assert done.stderr == "No system runs: this is what its store holds.\n"
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A directory in which a system with a readable run and a run `odd` with a damaged record has ended."""
+    shutil.unpack_archive(ARCHIVE, tmp_path / "store")
+    store = open_store(StoreSettings(url=f"file://{tmp_path / 'store'}"))
+    for key in (keys.run_index(RunId("odd")), keys.run_revision(RunId("odd"), 0)):
+        asyncio.run(store.put(key, b"{"))
+    leave_connection(tmp_path, {"ZELDA_STORE__URL": f"file://{tmp_path / 'store'}"}, killed=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize("output", [(), ("--json",)])
+def test_a_run_that_cannot_be_read_is_named_beside_the_others(damaged: Path, output: tuple[str, ...]) -> None:
+    done = zelda("run", "list", *output, cwd=damaged)
+    assert (done.returncode, RUN in done.stdout) == (errors.FAILED, True)
+    assert done.stderr.endswith("zelda: 1 run cannot be read, for the reasons logged above: odd.\n")
+
+
+def test_no_run_is_invited_while_one_cannot_be_read(damaged: Path) -> None:
+    done = zelda("run", "list", "--state", "failed", cwd=damaged)
+    assert (done.returncode, "No run has this tag" in done.stderr) == (errors.FAILED, False)
 
 
 @pytest.mark.parametrize("filter_", [("--tag", "other"), ("--state", "failed")])
@@ -144,7 +170,7 @@ def test_the_store_server_runs_for_one_command(tmp_path: Path, monkeypatch: pyte
         for file in (path for path in unpacked(tmp_path).rglob("*") if path.is_file()):
             asyncio.run(store.put(str(file.relative_to(tmp_path / "unpacked")), file.read_bytes()))
     assert not [name for name in os.environ if name.startswith("ZELDA_STORE__")]
-    assert [run["run"] for run in list_stored_runs(None)] == [RUN]
+    assert [run["run"] for run in list_stored_runs(None)[0]] == [RUN]
 
 
 def test_a_named_store_is_read_beside_a_damaged_connection_file(ended: Path, tmp_path: Path) -> None:

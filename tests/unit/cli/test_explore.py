@@ -9,7 +9,7 @@ import av
 import pytest
 
 from cli.commands.explore import _plan, explore
-from cli.errors import USAGE, CliError
+from cli.errors import FAILED, USAGE, CliError
 from services.trainer.exploration.archive_file import ArchiveFile
 from services.trainer.exploration.exploration import Exploration
 
@@ -89,9 +89,11 @@ def test_the_best_path_becomes_a_video_with_a_picture_for_each_step(tmp_path: Pa
     assert shown == sum(len(part.actions) for part in path) > 0
 
 
-def test_without_a_milestone_there_is_no_video(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    explore(**arguments(tmp_path, video=tmp_path / "best.mp4"))  # type: ignore[arg-type]
-    assert "best.mp4 is not written: no path of the archive reaches a milestone yet." in capsys.readouterr().err
+def test_without_a_milestone_there_is_a_result_and_no_video(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CliError, match=r"best.mp4 is not written: no path of the archive reaches a milestone") as error:
+        explore(**arguments(tmp_path, video=tmp_path / "best.mp4"))  # type: ignore[arg-type]
+    assert error.value.code == FAILED
+    assert "milestones in the archive: 0 of 4" in capsys.readouterr().out
     assert not (tmp_path / "best.mp4").exists()
 
 

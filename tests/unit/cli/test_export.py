@@ -8,6 +8,8 @@ import pytest
 from cli.__main__ import exit_code_of
 from cli.errors import FAILED, NOT_FOUND, OK, UNREACHABLE, USAGE
 from cli.exports.minari_dataset import MinariWriter
+from shared.contracts.ids import RunId
+from shared.store import keys
 from tests.unit.cli.test_ended_system import ARCHIVE, RUN
 
 
@@ -29,6 +31,15 @@ def test_an_empty_selection_says_whether_scores_were_needed(place: Path, capsys:
     for words, kind in ([], "recorded"), (["--best", "3"], "judged"):
         assert exit_code_of(["export", "segments", RUN, "--epoch", "9", *words]) == NOT_FOUND
         assert f"No {kind} segment of {RUN} matches: check the run with" in capsys.readouterr().err
+
+
+def test_a_minari_data_set_without_scores_is_not_found(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(place / "store" / keys.all_scores_prefix(RunId(RUN)))
+    assert exit_code_of(["export", "minari", RUN, "--to", "q"]) == NOT_FOUND
+    said = capsys.readouterr().err.splitlines()
+    assert said[-2] == "6 segments without a score were left out."
+    assert said[-1].startswith(f"zelda: No judged segment of {RUN} matches: ")
+    assert not (place / "q").exists()
 
 
 def test_a_minari_data_set_stays_until_its_successor_is_complete(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cli.__main__ import exit_code_of
 from cli.errors import OK
-from cli.runs.next_commands import HERE, Reach, next_commands
+from cli.runs.next_commands import HERE, Reach, next_commands, print_next
 from shared.contracts.events import RunState
 
 ADDRESS = " --url http://x --token-file 'a token'"
@@ -42,3 +42,19 @@ def test_options_and_environment_tell_whether_the_system_is_here(monkeypatch: py
     assert Reach.of("http://x", Path("a token")) == AWAY
     monkeypatch.setenv("ZELDACLI_URL", "http://x")
     assert Reach.of(None, None) == Reach(local=False)
+
+
+@pytest.mark.parametrize(
+    ("state", "line"),
+    [
+        ("stopped", "Next:  zelda up, then zelda run resume m1"),
+        ("running", "Next:  zelda up, then zelda run watch m1 or zelda run stop m1"),
+        ("failed", "Next:  zelda run logs trainer    zelda up, then zelda run resume m1"),
+        ("finished", "Next:  zelda report m1"),
+    ],
+)
+def test_without_a_system_commands_that_need_one_come_after_up(
+    state: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_next("m1", state, Reach(up=False), after="run show")
+    assert capsys.readouterr().err == f"{line}\n"

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from cli.__main__ import exit_code_of
+from cli.errors import FAILED, OK
 from cli.trace.chain import trace_epoch, trace_segment
 from cli.trace.link import Link
 from shared.config.settings import StoreSettings
 from shared.contracts.base import sha256
 from shared.contracts.card import RewardModelCard
 from shared.contracts.epoch import EpochStart
-from shared.contracts.ids import RunId, SegmentId
+from shared.contracts.ids import EpisodeId, RunId, SegmentId
 from shared.contracts.scores import JudgeReplies, SegmentScores
 from shared.store import keys
 from shared.store.open import open_store
@@ -22,6 +24,7 @@ from tests.unit.cli.test_commands import zelda
 from tests.unit.cli.test_ended_system import ARCHIVE, leave_connection
 
 RUN, NAME = RunId("demo-20261123-001156"), SegmentId("e0000-r00-v01-0000-s001")
+RECORDING = keys.segment(RUN, 0, EpisodeId("e0000-r00-v01-0000"), NAME)
 
 
 @pytest.fixture
@@ -128,9 +131,31 @@ def test_the_command_names_what_is_missing(tmp_path: Path, store: Store) -> None
     leave_connection(tmp_path, {"ZELDA_STORE__URL": f"file://{tmp_path / 'store'}"}, killed=True)
     asyncio.run(store.delete(keys.score(RUN, 0, NAME)))
     done = zelda("trace", RUN, NAME, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == FAILED, done.stderr
     assert "score: removed" in done.stdout
     assert "No longer in the store: score." in done.stderr
+    assert "Changed or damaged since it was recorded: its scores." in done.stderr  # one of those behind the model
     asked = zelda("trace", RUN, cwd=tmp_path)
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "Name a segment, or an epoch by --epoch" in asked.stderr
+
+
+@pytest.mark.parametrize("output", [[], ["--json"]])
+def test_an_object_that_was_changed_ends_the_trace_with_failure(
+    output: list[str], tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path / 'store'}")
+    asyncio.run(store.put(RECORDING, b"other play"))
+    assert exit_code_of(["trace", RUN, NAME, *output]) == FAILED
+    printed = capsys.readouterr()
+    assert "order of epoch 1" in printed.out
+    assert printed.err.splitlines()[-1] == "zelda: Changed or damaged since it was recorded: segment."
+
+
+def test_an_object_that_retention_removed_is_no_failure(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZELDA_STORE__URL", f"file://{tmp_path / 'store'}")
+    asyncio.run(store.delete(RECORDING))
+    assert exit_code_of(["trace", RUN, NAME]) == OK
+    assert capsys.readouterr().err.splitlines()[-1] == "No longer in the store: segment, checkpoint that played it."

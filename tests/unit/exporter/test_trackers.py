@@ -20,9 +20,9 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from cli.__main__ import as_cli_error, exit_code_of
-from cli.errors import FAILED, OK
+from cli.errors import FAILED, NOT_FOUND, OK, USAGE
 from cli.exports import trackers
-from services.exporter.adapters.trackers import MLFLOW_RETRIES, TensorBoardTracker, flat_config
+from services.exporter.adapters.trackers import MLFLOW_RETRIES, TensorBoardTracker, WandbTracker, flat_config
 from services.exporter.domain.scalars import epoch_scalars
 from shared.config.settings import StoreSettings
 from shared.contracts.ids import RunId
@@ -258,6 +258,43 @@ def test_wandbs_own_reader_finds_one_offline_run_with_every_figure(summary: RunS
     (run,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
     assert (run.run_id, run.project) == (RUN, "zelda")
     assert by_name(run.config.update)["shaping.mode"] == summary.config.shaping.mode
+
+
+@pytest.mark.parametrize(
+    ("project", "sentence"),
+    [
+        ("a/b", "zelda: W&B: Invalid project name 'a/b': cannot contain characters"),
+        (
+            "x" * 300,
+            f"zelda: W&B: Invalid project name '{'x' * 40}…': exceeded 128 characters: choose another --project.",
+        ),
+    ],
+)
+def test_a_refused_wandb_project_leaves_the_earlier_export(
+    summary: RunSummary, project: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = tmp_path / f"out/wandb/offline-run-20261101_000000-{RUN}/run-{RUN}.wandb"
+    earlier.parent.mkdir(parents=True)
+    earlier.touch()
+    assert exit_code_of(["export", "wandb", RUN, "--to", str(tmp_path / "out"), "--project", project]) == USAGE
+    assert capsys.readouterr().err.startswith(sentence)
+    assert earlier.exists()
+
+
+def test_wandb_removes_an_earlier_run_once_the_new_one_is_complete(tmp_path: Path) -> None:
+    earlier, other = (tmp_path / f"wandb/offline-run-20261101_000000-{run}" for run in ("1", "demo-1"))
+    for folder, run in ((earlier, "1"), (other, "demo-1")):
+        folder.mkdir(parents=True)
+        (folder / f"run-{run}.wandb").touch()
+    tracker = WandbTracker(tmp_path, "zelda", RunId("1"), {})
+    assert earlier.exists()
+    tracker.close()
+    assert (earlier.exists(), other.exists(), tracker.folder.exists()) == (False, True, True)
+
+
+def test_an_export_of_an_unknown_run_makes_no_folder(summary: RunSummary, tmp_path: Path) -> None:
+    assert exit_code_of(["export", "wandb", "nope", "--to", str(tmp_path / "out")]) == NOT_FOUND
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("package", ["wandb", "minari"])

@@ -1,9 +1,11 @@
 """Sentences about refused values: what is wrong, and what to write instead."""
 
-import pytest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Self
 
-from shared.config.problems import first_problem
+import pytest
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from shared.config.problems import first_problem, located_problem
 
 
 class Engine(BaseModel):
@@ -16,6 +18,17 @@ class Car(BaseModel):
     engine: Engine | None = None
     spares: tuple[Engine, ...] = ()
     by_name: dict[str, Engine] = {}
+
+
+class Trip(BaseModel):
+    seats: int
+    guests: int
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.guests > self.seats:
+            raise ValueError("guests: more than seats")
+        return self
 
 
 @pytest.mark.parametrize(
@@ -46,3 +59,10 @@ def test_without_the_model_a_misspelt_field_gets_no_empty_list() -> None:
     with pytest.raises(ValidationError) as refused:
         Car.model_validate({"engin": 1})
     assert first_problem(refused.value) == "engin: no such field"
+
+
+def test_a_problem_of_several_fields_names_no_single_one() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Trip(seats=1, guests=2)
+    assert first_problem(refused.value, Trip) == "guests: more than seats"
+    assert located_problem(refused.value, Trip) == ("", "guests: more than seats")
