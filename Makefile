@@ -9,8 +9,8 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 SIMULATE_ARGS ?=
 SHIPPED := services shared bramble cli studies deploy
-# Many tests wait for servers and processes: three workers fill two cores. The tests of a file stay together and in order.
-THREE_AT_A_TIME := -n 3 --dist loadfile --no-loadscope-reorder
+# Many tests wait for servers and processes: four workers fill two cores, with 6 GB. The tests of a file stay together and in order.
+FOUR_AT_A_TIME := -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo demo-llm up test test-fast gate test-llm soak simulate check check-types check-style format bramble contracts images charts docs clean
 
@@ -42,7 +42,7 @@ up: $(VENV)/.demo ## start the whole system; ctrl-C stops it
 	@$(BIN)/zelda up
 
 test: $(VENV)/.dev check ## run all checks and all tests
-	@$(BIN)/pytest $(THREE_AT_A_TIME) $(PYTEST_ARGS)
+	@$(BIN)/pytest $(FOUR_AT_A_TIME) $(PYTEST_ARGS)
 
 test-fast: $(VENV)/.dev ## run the tests that take less than ten seconds each
 	@$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)

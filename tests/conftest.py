@@ -16,7 +16,7 @@ from shared.telemetry import tracing
 from tests.port_shares import share_of_ports
 from tests.servers import NatsServer, S3Server
 
-# Before a test imports torch. Three tests run at a time: one that calculated on both cores would hold up the others.
+# Before a test imports torch. Four tests run at a time: one that calculated on both cores would hold up the others.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Workers run at the same time, and a port is free until its server starts: each worker has ports of its own.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))

@@ -57,7 +57,7 @@ def trace(
         if removed := _in_state("removed", links):
             print_status(f"No longer in the store: {removed}.")
     if changed := _in_state("changed", links):
-        raise CliError(FAILED, f"Changed or damaged since it was recorded: {changed}.")
+        raise CliError(FAILED, f"Changed, damaged or incomplete since it was recorded: {changed}.")
 
 
 async def _follow(store: "Store", run: RunId, wanted: int | SegmentId) -> "list[Link]":

@@ -134,7 +134,7 @@ def test_the_command_names_what_is_missing(tmp_path: Path, store: Store) -> None
     assert done.returncode == FAILED, done.stderr
     assert "score: removed" in done.stdout
     assert "No longer in the store: score." in done.stderr
-    assert "Changed or damaged since it was recorded: its scores." in done.stderr  # one of those behind the model
+    assert "Changed, damaged or incomplete since it was recorded: its scores." in done.stderr  # one of those behind the model
     asked = zelda("trace", RUN, cwd=tmp_path)
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "Name a segment, or an epoch by --epoch" in asked.stderr
@@ -149,7 +149,7 @@ def test_an_object_that_was_changed_ends_the_trace_with_failure(
     assert exit_code_of(["trace", RUN, NAME, *output]) == FAILED
     printed = capsys.readouterr()
     assert "order of epoch 1" in printed.out
-    assert printed.err.splitlines()[-1] == "zelda: Changed or damaged since it was recorded: segment."
+    assert printed.err.splitlines()[-1] == "zelda: Changed, damaged or incomplete since it was recorded: segment."
 
 
 def test_an_object_that_retention_removed_is_no_failure(
