@@ -134,7 +134,8 @@ def test_the_command_names_what_is_missing(tmp_path: Path, store: Store) -> None
     assert done.returncode == FAILED, done.stderr
     assert "score: removed" in done.stdout
     assert "No longer in the store: score." in done.stderr
-    assert "Changed, damaged or incomplete since it was recorded: its scores." in done.stderr  # one of those behind the model
+    # One of the scores behind the model is gone.
+    assert "Changed, damaged or incomplete since it was recorded: its scores." in done.stderr
     asked = zelda("trace", RUN, cwd=tmp_path)
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "Name a segment, or an epoch by --epoch" in asked.stderr
