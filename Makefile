@@ -9,7 +9,8 @@ PYTEST_ARGS ?=
 SOAK_ARGS ?=
 SIMULATE_ARGS ?=
 SHIPPED := services shared bramble cli studies deploy
-# Many tests wait for servers and processes: four workers fill two cores, with 6 GB. The tests of a file stay together and in order.
+# Many tests wait for servers and processes: four workers fill two cores, and need 6 GB of memory. The tests of a file
+# stay together and in order.
 FOUR_AT_A_TIME := -n 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup demo demo-llm up test test-fast gate test-llm soak simulate check check-types check-style format bramble contracts images charts docs clean

@@ -89,6 +89,8 @@ def time_left(progress: dict[str, Any]) -> str:
 
 def describe_stage(progress: dict[str, Any], stage: str) -> str:
     """What is known about one stage of the current epoch."""
+    if stage == "starting" and progress["stage_share"] is not None:  # known of an exploration alone
+        return f"exploring without a network, {progress['stage_share']:.0%}"
     if stage == "playing":
         rate = format_number(progress["steps_per_s"], ", {:,.0f} steps/s") if progress["steps_per_s"] else ""
         return f"{progress['steps']:,} of {progress['epoch_steps']:,} steps{rate}"

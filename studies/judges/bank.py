@@ -98,8 +98,10 @@ class Bank:
                 columns = {name: data[name] for name in data.files}
             return cls(_episodes(columns), _segments(columns))
         except (OSError, ValueError, KeyError) as error:
+            # NumPy's words for a file of another kind advise to load it unsafely.
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else "damaged, or of another kind"
             raise BankError(
-                f"{file} is no readable bank ({error}): make it with python -m studies.judges.make_bank"
+                f"{file} is no readable bank ({reason}): make it with python -m studies.judges.make_bank"
             ) from error
 
 

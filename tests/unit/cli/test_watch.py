@@ -157,6 +157,12 @@ def test_missing_progress_values_are_left_out() -> None:
     assert describe_progress(PROGRESS | unknown) == "epoch 1 (1 of many epochs done) | Epoch 1 starts."
 
 
+def test_a_plain_log_says_how_far_an_exploration_is() -> None:
+    starting = PROGRESS | {"epoch": 0, "stage": "starting", "stage_share": 0.37}
+    assert " | starting | exploring without a network, 37%" in describe_progress(starting)
+    assert "exploring" not in describe_progress(starting | {"stage_share": None})
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(None, "-"), (59.9, "59 s"), (61, "1 min 01 s"), (3725, "1 h 02 min")])
 def test_durations_are_read_at_a_glance(seconds: float | None, text: str) -> None:
     assert format_duration(seconds) == text

@@ -72,10 +72,16 @@ def test_a_bank_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
-def test_a_damaged_bank_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "bank.npz").write_bytes(b"PK no bank")
-    with pytest.raises(BankError, match="no readable bank"):
+@pytest.mark.parametrize("content", [b"PK no bank", b"junk"])
+def test_a_damaged_bank_is_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "bank.npz").write_bytes(content)
+    with pytest.raises(BankError, match=r"is no readable bank \(damaged, or of another kind\): make it with python"):
         Bank.load(tmp_path / "bank.npz")
+
+
+def test_a_missing_bank_is_named_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(BankError, match=r"none\.npz is no readable bank \(No such file or directory\): make it"):
+        Bank.load(tmp_path / "none.npz")
 
 
 def test_an_episode_is_played_by_solver_and_chance_and_chosen_by_gain() -> None:
