@@ -74,7 +74,8 @@ class Rollout:
         step = len(self.observations) - 2
         if self.ended.any():
             kinds: tuple[Cut, Cut] = ("truncated", "terminated")
-            self._cuts += [(step, int(env), kinds[int(terminated[env])]) for env in np.flatnonzero(self.ended)]
+            final = terminated if died is None else terminated | died  # returns end at a death, even if truncated
+            self._cuts += [(step, int(env), kinds[int(final[env])]) for env in np.flatnonzero(self.ended)]
         if died is not None:
             self._cuts += [(step, int(env), "died") for env in np.flatnonzero(died & ~self.ended)]
         if held is not None and held.any():

@@ -135,3 +135,10 @@ def test_a_chunk_has_the_memory_before_each_of_its_steps(rollout: Rollout) -> No
     columns = [chunk.get_extra_model_outputs("memory") for chunk in rollout.chunks()]
     assert all(column.shape[1] == 2 for column in columns)
     assert [column[:, 0].tolist() for column in columns] == [[2, 12], [0, 10, 20, 30], [1, 11, 21, 31], [32]]
+
+
+def test_a_death_in_the_step_that_cuts_an_episode_ends_its_returns(rollout: Rollout) -> None:
+    play(rollout, {2: (1, False)}, steps=5, deaths={2: 1})
+    died, *open_ = rollout.chunks()
+    assert (died.id_, died.is_terminated, died.is_truncated) == ("b", True, False)
+    assert [chunk.get_actions().tolist() for chunk in open_ if len(chunk) < 5] == [[4]], "step 3 only reset the game"
