@@ -101,7 +101,7 @@ class Handlers:
     async def _produce_model(self, event: Envelope) -> StoredCard | None:
         """Train and commit the epoch's model. None if the epoch is not judged, or its run is halted or was deleted."""
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
-        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
+        start = await read_document(self._store, EpochStart, keys.epoch_start(event.runid, event.epoch))
         if not start.config.judges_epoch(event.epoch):
             log.info(
                 "epoch without judges", run=event.runid, epoch=event.epoch, judge_interval=start.config.judge_interval

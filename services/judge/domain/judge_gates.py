@@ -11,7 +11,7 @@ from typing import Final
 from shared.contracts.judging.epoch_report import EpochJudging, JudgeFigures, PairFigures
 
 MIN_CANARY: Final = 5  # segments of the canary set: of fewer, a single changed vote is drift
-MIN_DECISIONS: Final = 20  # an unbiased judge prefers the clip shown first in 3 of 3 pairs often enough
+MIN_DECISIONS: Final = 20  # of a few pairs, even an unbiased judge may prefer the first clip each time
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from shared.store import keys
 from shared.store.port import NotFound, Store
 
 RETRY_S = 2.0  # pause before a retry when the route or the store is unavailable
-UNREADABLE = "unreadable"
+DELETED, UNREADABLE = "deleted", "unreadable"  # a segment of a deleted run, and one whose score is damaged
 log = structlog.get_logger(__name__)
 
 
@@ -63,17 +63,16 @@ async def judge_run(
     Raises RunDeleted if it is deleted meanwhile, UnreadableScores after the pass if a segment has a damaged score.
     `on_progress` gets the counts after each segment, and the reason (else "") before each retry.
     """
-    counts, slot, deleted, unreadable = RejudgeCounts(), asyncio.Semaphore(slots), asyncio.Event(), list[str]()
+    counts, slot = RejudgeCounts(), asyncio.Semaphore(slots)
+    left: dict[str, list[str]] = {DELETED: [], UNREADABLE: []}  # keys of scores that the pass cannot write
     await runtime.probe_routes(retry=False)
     flush_loop = asyncio.create_task(runtime.ledgers.run_flush_loop())
 
     async def one(event: Envelope) -> None:
         async with slot:
             status = await _rejudge_with_retries(store, runtime, event, lambda reason: on_progress(counts, reason))
-            if status is None:
-                deleted.set()
-            elif status == UNREADABLE:
-                unreadable.append(_score_key(runtime, event))
+            if status in left:
+                left[status].append(_score_key(runtime, event))
             else:
                 counts.add(status)
                 on_progress(counts, "")
@@ -86,10 +85,10 @@ async def judge_run(
     finally:
         flush_loop.cancel()
         await runtime.close()
-    if deleted.is_set():
+    if left[DELETED]:
         raise RunDeleted(run)
-    if unreadable:
-        raise UnreadableScores(min(unreadable), len(unreadable))
+    if left[UNREADABLE]:
+        raise UnreadableScores(min(left[UNREADABLE]), len(left[UNREADABLE]))
     return counts
 
 
@@ -132,7 +131,7 @@ async def _epoch_digests(store: Store, run: RunId, epoch: int) -> dict[str, Dige
 
 async def _rejudge_with_retries(
     store: Store, runtime: JudgeRuntime, event: Envelope, on_retry: Callable[[str], None]
-) -> str | None:
+) -> str:
     while True:
         try:
             return await _rejudge_segment(store, runtime, event)
@@ -141,8 +140,8 @@ async def _rejudge_with_retries(
             await asyncio.sleep(RETRY_S)
 
 
-async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope) -> str | None:
-    """Return the segment's status; None if its run was deleted: then nothing is written."""
+async def _rejudge_segment(store: Store, runtime: JudgeRuntime, event: Envelope) -> str:
+    """Return the segment's status. Nothing is written if its run was deleted, or over a damaged score."""
     try:
         return UNREADABLE if await ScoreReader(store).read(_score_key(runtime, event)) is None else "before"
     except NotFound:
@@ -159,5 +158,5 @@ def _score_key(runtime: JudgeRuntime, event: Envelope) -> str:
     return keys.score(data.run, data.epoch, data.segment, runtime.file.rubric)
 
 
-def _status(events: Sequence[Envelope]) -> str | None:
-    return next((event.data.status for event in events if isinstance(event.data, ScoresReady)), None)
+def _status(events: Sequence[Envelope]) -> str:
+    return next((event.data.status for event in events if isinstance(event.data, ScoresReady)), DELETED)

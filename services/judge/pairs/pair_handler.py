@@ -27,6 +27,7 @@ from shared.contracts.judging.pairs import PairSelection, SelectedPair
 from shared.errors import Permanent, Transient
 from shared.process.in_progress import InProgress
 from shared.state.deleted_runs import was_deleted
+from shared.state.documents import read_document
 from shared.state.label_deadline import deadline_of_run
 from shared.state.pairs import PairReader
 from shared.state.runs import RunRecords
@@ -110,7 +111,7 @@ class PairHandler:
 
     async def _documents(self, event: Envelope) -> tuple[EpochStart, EpochFinishedRecord]:
         finished = EpochFinishedRecord.from_bytes(await self._store.get(event.data.key, event.data.digest))
-        start = EpochStart.from_bytes(await self._store.get(keys.epoch_start(event.runid, event.epoch)))
+        start = await read_document(self._store, EpochStart, keys.epoch_start(event.runid, event.epoch))
         return start, finished
 
     async def _wait_for_scores(self, finished: EpochFinishedRecord, judge_deadline_s: float | None) -> Values | None:

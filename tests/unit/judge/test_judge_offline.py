@@ -64,7 +64,7 @@ def test_a_run_that_is_deleted_during_the_pass_ends_it_with_a_sentence(
 ) -> None:
     store, judge_segment = local_store(recorded_run), rejudge._rejudge_segment
 
-    async def after_a_deletion(*args: Any) -> str | None:
+    async def after_a_deletion(*args: Any) -> str:
         await store.put(keys.deleted_run(RUN), b"{}")
         for entry in await store.list(keys.segments_prefix(RUN)):
             await store.delete(entry.key)
@@ -238,7 +238,7 @@ def test_reason_of_a_retry_is_printed_once(
 ) -> None:
     judged, failures = rejudge._rejudge_segment, iter([Transient("the store is away")] * 3)
 
-    async def at_first_away(store: Store, runtime: JudgeRuntime, event: Envelope) -> str | None:
+    async def at_first_away(store: Store, runtime: JudgeRuntime, event: Envelope) -> str:
         for failure in failures:
             raise failure
         return await judged(store, runtime, event)
